@@ -4827,8 +4827,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                        'uetrust/papers/bulletins/tables.py'),
                                                  'uetrust.papers.bulletins.tables.best_and_baselines': ( '10_papers/07_bulletins/tables.html#best_and_baselines',
                                                                                                          'uetrust/papers/bulletins/tables.py'),
-                                                 'uetrust.papers.bulletins.tables.best_method': ( '10_papers/07_bulletins/tables.html#best_method',
-                                                                                                  'uetrust/papers/bulletins/tables.py'),
                                                  'uetrust.papers.bulletins.tables.best_sets': ( '10_papers/07_bulletins/tables.html#best_sets',
                                                                                                 'uetrust/papers/bulletins/tables.py'),
                                                  'uetrust.papers.bulletins.tables.choice_facts': ( '10_papers/07_bulletins/tables.html#choice_facts',

@@ -4,13 +4,13 @@
 
 # %% auto #0
 __all__ = ['AGREEMENT_SHUFFLES', 'MEAN_OF_METRICS', 'TRUTH', 'SELF_EVALUATORS', 'SCORE_FORMS', 'text_similarity',
-           'entailed_shares', 'source_summary', 'error_intervals', 'best_method', 'method_intervals', 'cut_inputs',
-           'agreement_within', 'target_matrix', 'PRRFacts', 'prr_facts', 'ChoiceFacts', 'choice_facts', 'study_losses',
-           'LengthFacts', 'length_facts', 'family_means', 'family_agreement', 'Ranks', 'rank_table', 'first_ranked',
-           'design_rows', 'agreement_sets', 'agreement_summary', 'methods_everywhere', 'method_matrix', 'best_sets',
-           'lacking_matrix', 'best_and_baselines', 'order_agreement', 'metrics_everywhere', 'metric_matrix',
-           'regrets_everywhere', 'skills_everywhere', 'generators_of_same_texts', 'shortlists', 'self_grid',
-           'self_preference', 'plot_self_grid']
+           'entailed_shares', 'source_summary', 'error_intervals', 'method_intervals', 'cut_inputs', 'agreement_within',
+           'target_matrix', 'PRRFacts', 'prr_facts', 'ChoiceFacts', 'choice_facts', 'study_losses', 'LengthFacts',
+           'length_facts', 'family_means', 'family_agreement', 'Ranks', 'rank_table', 'first_ranked', 'design_rows',
+           'agreement_sets', 'agreement_summary', 'methods_everywhere', 'method_matrix', 'best_sets', 'lacking_matrix',
+           'best_and_baselines', 'order_agreement', 'metrics_everywhere', 'metric_matrix', 'regrets_everywhere',
+           'skills_everywhere', 'generators_of_same_texts', 'shortlists', 'self_grid', 'self_preference',
+           'plot_self_grid']
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #c6abdbad
 from typing import NamedTuple
@@ -91,14 +91,6 @@ def error_intervals(
     return rows.assign(group=rates["kind"].map(dict(greedy="greedy text", sample="drawn texts")))
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #b2363638
-def best_method(
-    prr: pd.DataFrame,  # From `uetrust.papers.bulletins.methods.prr_by_method`
-) -> str:  # Its name
-    "The method that is best against the truth; the oracle and the baselines are none."
-    known = prr.loc[prr["value"].notna() & (prr["method"] != "oracle"), "method"]
-    return without_baselines(known)[0]
-
-
 def method_intervals(
     prr: pd.DataFrame,  # From `uetrust.papers.bulletins.methods.prr_by_method`
 ) -> pd.DataFrame:  # As `prr`, with label and strong, for `uetrust.report.plots.plot_intervals`
