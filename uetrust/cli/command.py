@@ -61,8 +61,6 @@ APP = App(
 
 # %% ../../nbs/13_cli/03_command.ipynb #6e7e649d
 EXAMPLES = {}  # Name of a subcommand -> its example
-
-
 _SHOWN = []  # Functions and groups of options whose comments become help
 _RUNS = {}  # Function of a subcommand -> its name
 
@@ -77,7 +75,7 @@ def document(
         with suppress(OSError, TypeError):  # A class of a notebook has no source to take comments from
             shown.__doc__ = numpydoc(shown)
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #6e7e649d-1
 def command(
     example: str,  # What a user types to try it; shown in its help, and run by a test
     group: str,  # Title in `HELP_GROUPS` below which `uetrust --help` lists it
@@ -100,7 +98,7 @@ def command(
 
     return register
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #6e7e649d-2
 def options(
     cls: type,  # Dataclass whose fields are options
 ) -> type:  # The class, whose fields are flattened into the options of a subcommand
@@ -175,7 +173,7 @@ Finite = Annotated[float, _read_number(float, "a finite number", math.isfinite)]
 class _ReaderGone(BaseException):
     "Whoever read the output has left, as `head` does"
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #5afe0203-1
 _PLAIN = re.compile(r"[\t\n -~]*")
 _BAR = re.compile(r"\n*(\x1b\[A)*\r?")  # How tqdm begins to draw a bar again
 
@@ -213,7 +211,7 @@ class _Screen:
         with _noticing_readers():
             self.exact.flush()
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #5afe0203-2
 @contextmanager
 def _noticing_readers():
     try:
@@ -257,7 +255,7 @@ class Output:
     json: bool = False  # Print JSON records
     csv: bool = False  # Print CSV
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #2f7fae27-1
 AS_TEXT = Output()
 
 
@@ -279,7 +277,7 @@ def print_table(
     else:
         print(printable(table_text(df, digits, terminal_width())))
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #2f7fae27-2
 def _json_escape(found):
     return f"\\u{ord(found[0]):04x}"
 
@@ -319,7 +317,7 @@ class Price:
     retries: Integer = 6  # Attempts after the first, at every request
     dry_run: bool = False  # Say what it would cost, and do nothing
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #7787a248-1
 FREE = Price()
 Debug = Annotated[bool, Parameter(parse=False)]  # Whether --debug was given, for a command that asks
 Resume = Annotated[bool, Parameter(negative="--no-resume")]
@@ -338,14 +336,14 @@ def endpoint_of(
     cost = dict(price_in=price.price_in, price_out=price.price_out, budget=price.budget)
     return Endpoint(url, model, revision or "", price.key_env, retries=price.retries, **cost, **settings)
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #7787a248-2
 def print_estimate(
     estimate: dict,  # As from `estimate_cost`
 ):
     "Say what requests would cost."
     print("; ".join(f"{name} {value}" for name, value in estimate.items()))
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #7787a248-3
 def print_spending(
     server,  # Endpoint
     replies,  # File of the replies
@@ -369,7 +367,7 @@ class Device:
     device: str | None = None  # cpu, cuda, cuda:1, ...; a GPU when there is one
     dtype: Literal["float32", "bfloat16", "float16"] | None = None  # Half precision on a GPU
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #3d9b8e61-1
 @options
 @dataclass(frozen=True)
 class Placement(Device):
@@ -377,7 +375,7 @@ class Placement(Device):
 
     device_map: str = ""  # Divide the generator over several devices: auto, or a JSON object of its parts
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #3d9b8e61-2
 ONE_DEVICE, ANYWHERE = Device(), Placement()
 
 
@@ -390,7 +388,7 @@ def refuse_typed(
     if typed:
         raise ValueError(f"{' '.join(typed)}: {why}")
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #3d9b8e61-3
 def load_placed(
     checkpoint: str,  # Folder or hub id, as typed
     revision: str | None = None,  # Commit of the checkpoint
@@ -419,7 +417,7 @@ def check_out(
         where = f"{option}: nothing may be written to {folder}"
         raise ValueError(f"{where}: change its rights or choose another folder")
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #acc4adb5-1
 def require_checkout(
     what: str,  # The command
 ):
@@ -429,7 +427,7 @@ def require_checkout(
     if work_dir() != root():
         raise ValueError(f"{what} reads the notebooks of the project: run it inside a checkout")
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #acc4adb5-2
 def check_folder(
     path,  # Folder that will be filled, or a file in it; it need not be there
 ):
@@ -441,7 +439,7 @@ def check_folder(
     if not os.access(there, os.W_OK):
         raise ValueError(f"nothing may be written to {there}: change its rights or choose another folder")
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #acc4adb5-3
 def write_out(
     df,  # pandas.DataFrame
     path,  # .parquet or .csv file; None writes nothing
@@ -523,7 +521,7 @@ def _check_written(bound):  # Links to nowhere, files and folders that may not b
 # %% ../../nbs/13_cli/03_command.ipynb #5510f91e
 _SOON = 0.01  # Seconds until a signal is raised again
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #5510f91e-1
 @contextmanager
 def _stoppable(stopped):
     "While a subcommand works, Ctrl-C and SIGTERM end it in order; `stopped` gets the number of the signal."
@@ -566,7 +564,7 @@ def _stoppable(stopped):
             signal.signal(number, before[number])
         sys.unraisablehook = before_hook
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #5510f91e-2
 def _spare_f2py():  # SciPy takes all names of numpy, and this one loads a parser of Fortran
     import numpy
 
@@ -614,7 +612,7 @@ def run_app(
         return _say_error(error_line(error))
     return 0
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #5afe0209-1
 def _say_stopped(stopped):
     print("uetrust: stopped; the same command goes on where it can", file=sys.stderr)
     return 128 + (stopped or [signal.SIGINT])[0]

@@ -57,7 +57,7 @@ def _chosen_claims(claims, verdict, section):
         )
     return claims
 
-
+# %% ../../nbs/13_cli/05_ledgers.ipynb #0a2215be-1
 CLAIM_COLUMNS = "id verdict standing satisfied cells n_obs stability shuffle_share joint_p equivalence claim"
 ClaimVerdicts = Annotated[list[Literal["holds", "partly", "fails", "not decidable"]], SEVERAL]
 
@@ -113,7 +113,7 @@ def _select_rows(
         raise ValueError(f"no row fits {' '.join(where)}")
     return df
 
-
+# %% ../../nbs/13_cli/05_ledgers.ipynb #ff1c0440-1
 def _paper_of(where, papers):  # The paper that a condition names, so that no other is recomputed
     for condition in where:
         for paper in papers:
@@ -139,7 +139,7 @@ def cells_command(
     if not printed_for_programs(cells, output):
         _print_cells(cells, where, paper)
 
-
+# %% ../../nbs/13_cli/05_ledgers.ipynb #ff1c0440-2
 def _print_cells(cells, where, paper):
     from uetrust.papers.ledger.cells import CELL_STATUS, parts_without_data, status_counts
 
@@ -153,6 +153,8 @@ def _print_cells(cells, where, paper):
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #99e73845
 PEOPLE_COLUMNS = "method metric value lo hi n null_sd p note".split()
+
+# %% ../../nbs/13_cli/05_ledgers.ipynb #99e73845-1
 REGRET_COLUMNS = "n held_out metric value lo hi studies pick share".split()
 
 
@@ -193,7 +195,7 @@ def people_command(
         return _print_regret(pair, split, studies, scores, out, output)
     return _print_translations(pair, split, tuple(without), encoder, scores, out, output)
 
-
+# %% ../../nbs/13_cli/05_ledgers.ipynb #99e73845-2
 def _print_set(name, systems, out, output):
     from uetrust.papers.people.overview import people_set
 
@@ -215,7 +217,7 @@ def _print_translations(pair, split, without, encoder, scores, out, output):
     if not printed_for_programs(rows, output):
         _print_people(prr)
 
-
+# %% ../../nbs/13_cli/05_ledgers.ipynb #99e73845-3
 def _print_people(prr):
     from uetrust.papers.people.translations import metric_choice
 

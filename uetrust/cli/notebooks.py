@@ -69,7 +69,7 @@ def notebook_defaults(
         )
     return known
 
-
+# %% ../../nbs/13_cli/01_notebooks.ipynb #7d3a3ce1-1
 def check_notebook(
     nb: Path,  # File
 ):
@@ -93,7 +93,7 @@ def check_notebook(
     except nbformat.ValidationError as e:
         raise ValueError(f"{nb} is no valid notebook: {str(e).splitlines()[0]}. {remedy}") from None
 
-
+# %% ../../nbs/13_cli/01_notebooks.ipynb #7d3a3ce1-2
 def parameter_defaults(
     nb,  # Notebook
 ) -> dict:  # Name -> default; None for one that is computed
@@ -125,7 +125,7 @@ def _as_number(text):
             return value
     raise ValueError("a number, such as 3, 1e-3, nan or inf")
 
-
+# %% ../../nbs/13_cli/01_notebooks.ipynb #5afe0302-1
 def _as_truth(text):
     truths = dict(true=True, yes=True, on=True, false=False, no=False, off=False) | {"1": True, "0": False}
     if text.lower() not in truths:
@@ -171,7 +171,7 @@ def typed_values(
     given, known = [pair.split("=", 1) for pair in pairs], defaults or {}
     return {name: _typed(name, value, known.get(name)) for name, value in given}
 
-
+# %% ../../nbs/13_cli/01_notebooks.ipynb #5afe0303-1
 def _typed(name, text, default):
     if default is None:
         return _untyped(name, text)
@@ -284,7 +284,7 @@ def run_notebook(
     put_in_place(partial, written_file(target))
     return target
 
-
+# %% ../../nbs/13_cli/01_notebooks.ipynb #5afe0307-1
 def _check_target(nb, target):  # Refused before any cell runs
     if target.suffix != ".ipynb":
         raise ValueError(f"{target}: the executed notebook goes to a file that ends in .ipynb")
@@ -300,7 +300,7 @@ def missing_data_note(
     "Where a run notes the data it lacked."
     return Path(target).with_suffix(".missing.txt")
 
-
+# %% ../../nbs/13_cli/01_notebooks.ipynb #5afe0307-2
 def _end_here(nb, why, note):  # The cell that asked for data says what is missing, in place of a traceback
     import nbformat
 
@@ -324,7 +324,7 @@ def _cancel_tasks():  # Those of a stopped run would report the end of their ker
         task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         task.cancel()
 
-
+# %% ../../nbs/13_cli/01_notebooks.ipynb #5afe0307-3
 class _NoKernel(Exception):
     "The process that runs cells did not start."
 
@@ -371,7 +371,7 @@ class Job:
     after: tuple  # Names of the jobs that must have ended
     fill: bool  # Whether the generations of its bank are made first
 
-
+# %% ../../nbs/13_cli/01_notebooks.ipynb #cf36e9ae-1
 def _experiment_notebooks() -> dict:  # Name -> (path relative to the project, what its metadata say)
     "All experiment notebooks by name: the file name without its number."
     found = {}
@@ -394,7 +394,7 @@ def _runs(name, about, settings, lists):  # (name of the job, values) for every 
     template = about.get("name", "--".join([name, *(f"{{{parameter}}}" for parameter in each)]))
     return [(template.format(**value), value) for value in values]
 
-
+# %% ../../nbs/13_cli/01_notebooks.ipynb #cf36e9ae-2
 def _earlier_twins(jobs):  # Job of a bank -> job of an earlier bank whose texts come from the same checkpoint
     before, last = {}, {}
     for job, values in jobs:
@@ -428,7 +428,7 @@ def profile_jobs(
             found.append(Job(job, notebook, values, after, about.get("fill", False)))
     return found
 
-
+# %% ../../nbs/13_cli/01_notebooks.ipynb #cf36e9ae-3
 CHECKPOINT_KEYS = ("nli", "encoder", "metric_models", "fflm_models", "readers")  # Of a profile
 
 

@@ -103,7 +103,7 @@ def _audit_of(file, quality, uncertainty, confidence, id, at, **columns):
     except ValueError as e:
         raise ValueError(f"{file.name}: {e}") from None
 
-
+# %% ../../nbs/13_cli/04_own_scores.ipynb #4da0167f-1
 @command(
     "uetrust audit scores.parquet --quality human --length words --html audit.html", group="Judge scores"
 )
@@ -141,7 +141,7 @@ def audit_command(
     write_out(found.prr, out)
     print(json_text(found.to_dict()) if json else found)
 
-
+# %% ../../nbs/13_cli/04_own_scores.ipynb #4da0167f-2
 def _check_page(
     path,  # File of `--html`, or None
 ):
@@ -169,7 +169,7 @@ def _of_file(file, compute, *args, **options):  # What it returns; an error name
     except ValueError as e:
         raise ValueError(f"{file.name}: {e}") from None
 
-
+# %% ../../nbs/13_cli/04_own_scores.ipynb #a030dfc0-1
 @command(
     "uetrust power pilot.csv --quality human --uncertainty msp entropy --document article",
     group="Judge scores",
@@ -209,7 +209,7 @@ def power_command(
         print()
         print_table(_of_file(file, annotator_table, judged, unsure, documents, power, level), output)
 
-
+# %% ../../nbs/13_cli/04_own_scores.ipynb #a030dfc0-2
 @command(
     "uetrust guarantee scores.csv --quality human --tau 3 --uncertainty msp --alpha 0.1 --delta 0.1",
     group="Judge scores",
@@ -251,7 +251,7 @@ def guarantee_command(
     print()
     print_table(table, output)
 
-
+# %% ../../nbs/13_cli/04_own_scores.ipynb #a030dfc0-3
 @command(
     "uetrust dose pilot.csv --truth human --metric rouge --uncertainty msp entropy --texts 500",
     group="Judge scores",

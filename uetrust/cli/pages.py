@@ -40,7 +40,7 @@ def run_command(
     else:
         print(f"ok {done.name}")
 
-
+# %% ../../nbs/13_cli/06_pages.ipynb #81893846-1
 @command("uetrust report --profile smoke", group="Project")
 def report_command(
     *,
@@ -62,7 +62,7 @@ def report_command(
     if open:
         _open_page(page)
 
-
+# %% ../../nbs/13_cli/06_pages.ipynb #81893846-2
 def _open_page(page: Path):  # In a browser; where there is none, the printed address is enough
     import webbrowser
 
@@ -93,7 +93,7 @@ def plan_command(
         return plan.check()
     print(text.dumps(plan.to_dict(), indent=1, default=float) if json else "\n".join(plan_lines(plan)))
 
-
+# %% ../../nbs/13_cli/06_pages.ipynb #81893846-3
 @command("uetrust export smoke --out runs/smoke-export", group="Project")
 def export_command(
     profile: str,  # Section [profile.NAME] of settings.ini, which was run before

@@ -52,12 +52,12 @@ PUBLIC = {
     "cli.user_table": "read_scores",
 }  # Module -> its public names
 
-
+# %% ../../nbs/13_cli/13_public.ipynb #07d57b37-1
 def public_names() -> dict:  # Name -> module
     "Every public name and where it is defined."
     return {name: module for module, names in PUBLIC.items() for name in names.split()}
 
-
+# %% ../../nbs/13_cli/13_public.ipynb #07d57b37-2
 def load_public(
     name: str,  # One of `public_names`
 ):  # The object, its docstring completed from the comments in its source

@@ -85,7 +85,7 @@ def warm_context():  # Multiprocessing context
         forkserver.ensure_running()
     return context
 
-
+# %% ../../nbs/13_cli/12_reproduce.ipynb #9940eec6-1
 @contextmanager
 def _interrupts_ignored():
     if current_thread() is not main_thread():
@@ -97,7 +97,7 @@ def _interrupts_ignored():
     finally:
         signal.signal(signal.SIGINT, before)
 
-
+# %% ../../nbs/13_cli/12_reproduce.ipynb #9940eec6-2
 def _end_with_parent():  # A page goes on alone otherwise, where the run is killed
     multiprocessing.parent_process().join()
     os._exit(1)
@@ -157,7 +157,7 @@ def _commands(job, profile_name):  # Those that make a page
 
 MOST_SILENCE = 20  # Seconds without a line
 
-
+# %% ../../nbs/13_cli/12_reproduce.ipynb #950d3e79-1
 class _Pages:
     "Runs one page after the other when it is called, and says what is left of a profile"
 
@@ -208,7 +208,7 @@ class _Pages:
         count = f"{len(self.seconds)} of {len(self.expected)} notebooks"
         return f"({count}, about {time_left(rate * rest)} left)" if self.timed else f"({count})"
 
-
+# %% ../../nbs/13_cli/12_reproduce.ipynb #950d3e79-2
 def run_profile(
     profile_name: str,  # Section of settings.ini
     workers: int = 2,  # Pages at the same time
@@ -233,7 +233,7 @@ def run_profile(
     _write_seconds(path, _read_seconds(path) | pages.seconds)
     return failed
 
-
+# %% ../../nbs/13_cli/12_reproduce.ipynb #950d3e79-3
 def report_profile(
     profile_name: str,  # Section of settings.ini
 ) -> int:  # Exit code

@@ -72,7 +72,7 @@ def methods_command(
             if entry.stored:
                 print(f"  {name}: {entry.cost}")
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #62195e29-1
 @command("uetrust metrics rouge_l", group="Score texts")
 def metrics_command(
     name: str | None = None,  # The card of one metric; all of them when left out
@@ -100,7 +100,7 @@ def _is_bank(
 def _all_or(names):  # The word all, a list of names, or None
     return "all" if list(names) == ["all"] else list(names) or None
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8-1
 FORMAT_NAMES = tuple("vllm openai sglang lm-eval lighteval inspect every-eval-ever helm uqlm own".split())
 
 
@@ -140,7 +140,7 @@ def score_command(
     _show_scores(scores, given, notes + ([] if model else _domain_warning(scores, given)), out, output)
     _refuse_undefined(scores, names)
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8-2
 BANK_SCORES = "scores.csv"  # In the folder of a bank, where prr and audit find them
 
 
@@ -173,7 +173,7 @@ def _read_file(file, format, column, data, place):
     outputs = read_outputs(file, format, columns, data, **asdict(place))
     return _Given(FileTexts(outputs), f"{file} (read as {outputs.format})", notes=outputs.absent)
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8-3
 def _compute_scores(texts, names, models, tokenizer, debug):
     from uetrust.scoring.score import score_texts
     from uetrust.ue.similarity import use_tokenizer
@@ -208,7 +208,7 @@ def _printed_with_notes(scores, notes, output):
     _print_lines(notes, sys.stderr)
     return True
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8-4
 def _print_lines(lines, file=None):
     from uetrust.core.checks import printable
 
@@ -277,7 +277,7 @@ def _refuse_undefined(scores, names):
         reasons = "; ".join(f"{name} ({why or 'undefined'})" for name, why in nothing.items())
         raise SystemExit(f"uetrust: error: no text has a value of {reasons}")
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #0cc064df-1
 def _undefined_everywhere(table):  # Score -> the first reason why it has no value for any text
     empty = table["value"].isna().groupby(table["name"], sort=False).all()
     reasons = table.groupby("name", sort=False)["note"].first()
@@ -316,7 +316,7 @@ def _score_notes(scores, given, named):
     lines += [_cut_note(name, texts, n_texts) for name, texts in scores.cut_texts.items()]
     return lines + _missing_lines(scores.missing, named)
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #0cc064df-2
 def _cut_note(name, texts, n):
     from uetrust.core.checks import preview
 
@@ -362,7 +362,7 @@ FAMILIES = "wo", "wi_gt", "wi_in", "wi_ingt"
 MAX_JUDGE_TOKENS = 16  # Enough for a number and a few words
 DIMENSIONS = "overall", "coherence", "consistency", "fluency", "relevance"
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #a393d9dd-1
 @command(
     "uetrust judge mine.jsonl --endpoint http://127.0.0.1:8000/v1 --model my-judge "
     "--families wi_in --dims consistency",
@@ -406,7 +406,7 @@ def judge_command(
         return _estimate_judge(server, asked, wordings, texts, top, replies)
     _judge(server, asked, wordings, texts, top, replies, out, output)
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #a393d9dd-2
 def _judge(server, asked, wordings, texts, top, replies, out, output):
     from uetrust.statistics.judges import judge_scores
 
@@ -432,7 +432,7 @@ def _print_unanswered(refused, total):
             file=sys.stderr,
         )
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #a393d9dd-3
 def _print_cut(cut, total):
     if samples := [sample for of_question in cut.values() for sample in of_question]:
         print(

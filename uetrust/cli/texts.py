@@ -126,7 +126,7 @@ def generate_command(
         fill(folder, *names, rows, writer, settings)
     _print_bank(folder, model)
 
-
+# %% ../../nbs/13_cli/07_texts.ipynb #57356749-1
 def _token_options(logprobs, endpoint):  # Of `Endpoint`; the word --logprobs alone asks for 5
     if logprobs is None:
         return {}
@@ -166,7 +166,7 @@ def _store_logprobs(folder, rows, server, settings):
     if silent:
         print(silence_note(silent, server.model))
 
-
+# %% ../../nbs/13_cli/07_texts.ipynb #57356749-2
 def _fill_by_checkpoint(folder, dataset, generator, rows, writer, settings):
     from uetrust.generation.local import fill_local_bank
 
@@ -258,7 +258,7 @@ def read_command(
         compute_likelihoods(folder, bank, sources, reader, which, settings, read)
     _print_statistics(folder, which, model)
 
-
+# %% ../../nbs/13_cli/07_texts.ipynb #f808196d-1
 def _print_statistics(folder, which, model):
     import numpy as np
 
@@ -271,7 +271,7 @@ def _print_statistics(folder, which, model):
     read = f"{tokens} read by {model} after {which.after!r}"
     print(f"ok {folder}: {read}; {cut} did not fit; mean log p {mean:.4f}")
 
-
+# %% ../../nbs/13_cli/07_texts.ipynb #f808196d-2
 @command("uetrust fill bulletin--tiny-bart --profile smoke", group="Project")
 def fill_command(
     name: str,  # DATASET--GENERATOR
@@ -303,7 +303,7 @@ def fill_command(
     refuse_typed(sizes, "the engine local is this process alone; add --engine ray, or leave this out")
     print(f"ok {run_pipeline(profile, name, worker=_share(worker), **how)}")
 
-
+# %% ../../nbs/13_cli/07_texts.ipynb #f808196d-3
 def _share(text):  # '2/8' to (2, 8)
     i, _, n = text.partition("/")
     if not (i.isdecimal() and n.isdecimal() and int(i) < int(n)):

@@ -40,7 +40,7 @@ def _drift_scores(found):  # One row per metric and text
     ]
     return pd.DataFrame(rows)
 
-
+# %% ../../nbs/13_cli/09_tools.ipynb #fa776294-1
 @command("uetrust canaries", group="Score texts")
 def canaries_command(
     *,
@@ -114,7 +114,7 @@ def models_command(
     use = f"use it as --model {name}, or as model = {name} in settings.ini"
     print(f"ok {name} {'was there' if there else 'is there now'}: {folder}; {use}")
 
-
+# %% ../../nbs/13_cli/09_tools.ipynb #b8a37eb4-1
 def _named_models():
     import pandas as pd
 
@@ -188,7 +188,7 @@ def exam_command(
         partial.write_text(text, encoding="utf-8")
     print(f"ok {out}: {questions} questions")
 
-
+# %% ../../nbs/13_cli/09_tools.ipynb #717daf0b-1
 @command("uetrust slides nbs/lessons/1_basics/01_what_is_prr.ipynb --out runs/slides", group="Project")
 def slides_command(
     *notebooks: Path,  # Executed notebooks; all lessons when left out

@@ -164,7 +164,7 @@ def parse_scale(
         raise ValueError(f"a scale is written COLUMN=LOWEST:HIGHEST, for example judge=1:10, got {text!r}")
     return name, (lowest, highest)
 
-
+# %% ../../nbs/13_cli/02_user_table.ipynb #7ab2e033-1
 _WRITTEN = {
     r"[+-]?[\d.,]+\s*%": "a percent sign is not read; write 0.05 or 5 for 5%",
     r"[+-]?[\d.]+[eE]\+?\d+": "a computer takes this number for infinity",

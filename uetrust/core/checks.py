@@ -23,11 +23,11 @@ import pandas as pd
 class Stopped(RuntimeError):
     "Work that ended early for a reason the user can remedy; the same command resumes it."
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #761e03bf-1
 class BadCheckpoint(ValueError):
     "A checkpoint that is damaged or cannot be used here; the message says which file, and what would work."
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #761e03bf-2
 class Undefined(Exception):
     """The score does not exist for this sample. It becomes NaN, and the message becomes its note.
 
@@ -57,8 +57,6 @@ _MACHINE_REMEDIES = {
     errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
 }
 _NO_MEMORY = "there is not enough memory: give it fewer rows or a smaller --batch, or close other programs"
-
-
 _EXTRA_OF = dict.fromkeys(("torch", "transformers", "sentencepiece", "safetensors"), "models")
 _EXTRA_OF |= dict.fromkeys(("rouge_score", "sacrebleu", "nltk", "wn"), "lexical")
 _EXTRA_OF |= dict.fromkeys(
@@ -76,7 +74,7 @@ def available_memory() -> int:  # Bytes; what the process may still take, when t
     free = int(lines["MemAvailable"].split()[0]) * 1024 if "MemAvailable" in lines else 2**40
     return free if limit == resource.RLIM_INFINITY else min(free, limit)
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #94792bf4-1
 def memory_problem(
     needed: int,  # Bytes, estimated
     what: str,  # What they are for: the option or the key and its value
@@ -87,7 +85,7 @@ def memory_problem(
         return ""
     return f"{what} would need about {needed / 1e9:,.3g} GB of memory, and {there / 1e9:,.3g} GB are free"
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #94792bf4-2
 def _machine_error(error):  # The file, if the error names one, and the remedy
     file = f"{error.filename}: " if error.filename else ""
     return file + _MACHINE_REMEDIES.get(error.errno, str(error.strerror or error))
@@ -99,7 +97,7 @@ def printable(
     "A text that cannot steer a terminal: names of samples come from files."
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", _escaped, text)
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #94792bf4-3
 def _escaped(found):
     return ascii(found[0])[1:-1]
 
@@ -180,7 +178,7 @@ def preview(
     items = [str(item) for item in items]
     return ", ".join(items[:k]) + (f" and {len(items) - k} more" if len(items) > k else "")
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #8f86653b-1
 def repeated_ids(
     ids,  # Names of texts: texts or numbers
 ) -> list:  # Each once, as text; the number 1 and the text '1' are one id, and both are shown
@@ -200,7 +198,7 @@ def short_number(
         return str(int(number))
     return f"{number:.1g}" if 0 < abs(number) < 0.0005 else f"{number:.3f}"
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #9e4e3d2f-1
 def result_line(
     result,  # Named tuple that begins with its value, and may have lo, hi and note
     interval: str = "95% CI ",  # What lo and hi are
@@ -229,7 +227,7 @@ def check_between(
         if not lowest < value < highest:
             raise ValueError(f"{name} must lie between {lowest:g} and {highest:g}, got {value:g}")
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #7e256a93-1
 def check_count(
     **values,  # Name of an argument -> its value
 ):
@@ -238,7 +236,7 @@ def check_count(
         if not (value >= 1 and value == int(min(value, 2**62))):
             raise ValueError(f"{name} must be a whole number from 1, got {value}")
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #7e256a93-2
 def check_finite(
     **values,  # Name of an argument -> its value
 ):
@@ -247,7 +245,7 @@ def check_finite(
         if not np.isfinite(value):
             raise ValueError(f"{name} must be a finite number, got {value}")
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #7e256a93-3
 def json_text(
     value,  # Dictionaries, lists, texts and numbers, also of numpy
 ) -> str:  # Indented JSON
@@ -289,7 +287,7 @@ def score_vector(
         _require_numbers(array, name, samples)
     return array.astype(float)
 
-
+# %% ../../nbs/01_core/01_checks.ipynb #2e37342e-1
 def _is_complex(array):
     if array.dtype == object:
         return any(isinstance(value, complex | np.complexfloating) for value in array)

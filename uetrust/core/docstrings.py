@@ -23,7 +23,7 @@ class Parameter(NamedTuple):
     default: str | None  # As written; None when there is none
     comment: str  # What stands behind it, or in the lines above it
 
-
+# %% ../../nbs/01_core/08_docstrings.ipynb #079f078a-1
 def _remarks(source):  # Line -> its comment, lines that hold a comment alone, lines that end a header
     depth, comments, alone, ends = 0, {}, set(), set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -37,7 +37,7 @@ def _remarks(source):  # Line -> its comment, lines that hold a comment alone, l
                 alone.add(token.start[0])
     return comments, alone, ends
 
-
+# %% ../../nbs/01_core/08_docstrings.ipynb #079f078a-2
 def _comment(first, last, remarks):  # Of what stands in these lines: behind it, else directly above
     comments, alone, _ = remarks
     if last in comments:
@@ -71,7 +71,7 @@ def _signature(node, remarks):  # Parameters of a function, and its result
     result = Parameter("", ast.unparse(node.returns) if node.returns else "", None, comment)
     return found, result
 
-
+# %% ../../nbs/01_core/08_docstrings.ipynb #079f078a-3
 def described(
     node: ast.FunctionDef | ast.ClassDef,  # Parsed from `source`
     source: str,  # What it was parsed from
@@ -94,7 +94,7 @@ def described(
         for n in fields
     ], None
 
-
+# %% ../../nbs/01_core/08_docstrings.ipynb #079f078a-4
 def comments_of(
     obj,  # A function or class of a module
 ) -> tuple:  # As `described`

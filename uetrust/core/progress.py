@@ -41,7 +41,7 @@ def progress_options() -> dict:  # Keyword arguments of `tqdm`
     every = dict(mininterval=seconds, delay=seconds, miniters=1, smoothing=0)
     return dict(file=_ProgressLines(), bar_format=line, leave=False, ncols=200, **every)
 
-
+# %% ../../nbs/01_core/05_progress.ipynb #df806af8-1
 def progress_bar(
     total: int,  # Units of work
     title: str,  # What is done

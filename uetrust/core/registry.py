@@ -42,7 +42,7 @@ ROLE_OF_KIND = dict(
     stat="statistic", ue="method", nlg="metric", measure="measure"
 )  # By kind, unless an entry says so
 
-
+# %% ../../nbs/01_core/04_registry.ipynb #cedcf4ef-1
 @dataclass(frozen=True)
 class Entry:
     "A registered function: what it needs, what it means and where it comes from"
@@ -125,7 +125,7 @@ class Registry(dict):
         "Entries of one kind, by name."
         return {name: entry for name, entry in self.items() if entry.kind == kind}
 
-
+# %% ../../nbs/01_core/04_registry.ipynb #c2902fb9-1
 reg = Registry()
 stat, ue, nlg, measure = (partial(reg.add, kind=k) for k in KINDS)
 batch_of = reg.batch_of

@@ -118,7 +118,7 @@ class Known(NamedTuple):
     score: str = ""  # Nearest score of the registry
     scale: tuple = None  # Lowest and highest value, where it is declared
 
-
+# %% ../../nbs/01_core/12_roles.ipynb #b4ff4723-1
 @cache
 def _spelled():
     rows = [(Known(*row[:4]), name) for row in SPELLINGS for name in row[4].split()]
@@ -149,7 +149,7 @@ def known_scores(
         found = [Known("baseline", 1, "", (0, inf))]
     return found or [known for ending, known in endings if plain.startswith(ending)][:1]
 
-
+# %% ../../nbs/01_core/12_roles.ipynb #b4ff4723-2
 def role_of(
     name: str,  # Of a score or of a column, in any spelling
     reg=reg,  # Where scores are looked up
@@ -159,7 +159,7 @@ def role_of(
         return reg[name].role
     return next((known.role for known in known_scores(name, reg)), "")
 
-
+# %% ../../nbs/01_core/12_roles.ipynb #b4ff4723-3
 def without_baselines(
     names,  # Scores or columns; unknown ones are kept
     reg=reg,  # Where scores are looked up
@@ -167,7 +167,7 @@ def without_baselines(
     "The names that are methods: lengths and chance are yardsticks and nobody's choice."
     return [name for name in names if role_of(name, reg) != "baseline"]
 
-
+# %% ../../nbs/01_core/12_roles.ipynb #b4ff4723-4
 def declared_scale(
     name: str,  # Of a score or of a column
     reg=reg,  # Where scores are looked up

@@ -28,7 +28,7 @@ def undefined_in(
         value = value[0]
     return value if isinstance(value, Undefined) else None
 
-
+# %% ../../nbs/01_core/06_run.ipynb #08e0637f-1
 def usable_items(
     inputs: dict,  # Name -> one value per item
 ) -> tuple[list, list]:  # Positions of items whose inputs all exist; for each item None or its `Undefined`
@@ -36,7 +36,7 @@ def usable_items(
     reasons = [next(filter(None, map(undefined_in, item)), None) for item in zip(*inputs.values())]
     return [i for i, reason in enumerate(reasons) if reason is None], reasons
 
-
+# %% ../../nbs/01_core/06_run.ipynb #08e0637f-2
 def put_back(
     values,  # One for each usable item
     usable: list,  # Positions of these items
@@ -247,7 +247,7 @@ class Nested(NamedTuple):
         texts = Ragged.lay_out(list(chain.from_iterable(items)))
         return None if texts is None else cls(texts, _lengths(items))
 
-
+# %% ../../nbs/01_core/06_run.ipynb #7820af1c-1
 def _numbers(array):  # As float64 unless they are whole numbers or truth values; None for anything else
     if array.dtype.kind == "f":
         return array.astype(float, copy=False)
@@ -285,7 +285,7 @@ def lay_out(
     except (TypeError, ValueError):  # A value is missing, or of another shape: its item is asked by itself
         return None
 
-
+# %% ../../nbs/01_core/06_run.ipynb #7820af1c-2
 def row_means(
     values: np.ndarray,  # Shape [...,K]
 ) -> np.ndarray:  # Shape [...]; NaN when K is 0
@@ -303,7 +303,7 @@ def check_on_error(
     if errors not in ON_ERROR:
         raise ValueError(f"errors must be one of {', '.join(map(repr, ON_ERROR))}, got {errors!r}")
 
-
+# %% ../../nbs/01_core/06_run.ipynb #a07c7c06-1
 def failure(
     error: Exception,  # Whatever a score or a model raised for one text
 ) -> Undefined:  # Its text becomes the note
@@ -312,7 +312,7 @@ def failure(
         return Undefined(FAILED + error_line(error))
     return Undefined(f"{FAILED}{type(error).__name__}: {error}")
 
-
+# %% ../../nbs/01_core/06_run.ipynb #a07c7c06-2
 def _value_and_note(function, arguments):
     try:
         if reason := next(filter(None, map(undefined_in, arguments.values())), None):
@@ -353,7 +353,7 @@ def _shape(value, layout):  # Of a value whose layout asks for equal shapes
         return np.shape(value)
     return layout.shape(value) if hasattr(layout, "shape") else ()
 
-
+# %% ../../nbs/01_core/06_run.ipynb #a07c7c06-3
 def _first_values(run, entry):  # Of the batched twin, if there is one; NaN where the function must be asked
     if entry.batch is None or not run.samples or any(name in run.whole for name in entry.needs):
         return np.full(len(run.samples), np.nan)
@@ -393,7 +393,7 @@ def score_values(
             notes[i] = note
     return values, notes
 
-
+# %% ../../nbs/01_core/06_run.ipynb #a07c7c06-4
 def note_column(
     notes: dict,  # Position -> note, from `score_values`
     n: int,  # Items
@@ -404,7 +404,7 @@ def note_column(
         column[i] = note
     return column
 
-
+# %% ../../nbs/01_core/06_run.ipynb #a07c7c06-5
 def compute_score(
     run: ScoreRun,  # Items and their statistics
     name: str,  # A score that the run does not lack anything for
@@ -446,7 +446,7 @@ def required_scores(
 
     return scores_below(name, {name})
 
-
+# %% ../../nbs/01_core/06_run.ipynb #29541b91-1
 def required_inputs(
     name: str,  # A score
     reg=reg,  # Where it is looked up

@@ -58,7 +58,7 @@ def wide_table(
 # %% ../../nbs/01_core/02_scores.ipynb #3a9cf5d2
 FAILED = "failed: "  # Begins the note of a score that is missing for a text because of an error
 
-
+# %% ../../nbs/01_core/02_scores.ipynb #3a9cf5d2-1
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores:
     "Scores of texts: the table, and what is known about the scores besides"

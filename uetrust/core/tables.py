@@ -67,7 +67,7 @@ def is_missing(
         return cell.strip() in MISSING_WORDS
     return cell is None or pd.api.types.is_scalar(cell) and bool(pd.isna(cell))
 
-
+# %% ../../nbs/01_core/10_tables.ipynb #7ab2e003-1
 def truth_numbers(
     values: list,  # Cells of a column
 ) -> list | None:  # 1.0, 0.0, or NaN where a cell is missing; None for every other column
@@ -295,7 +295,7 @@ def file_ending(
     endings = [ending.lower() for ending in Path(path).suffixes]
     return "".join(endings[-2:] if endings[-1:] == [".gz"] else endings[-1:])
 
-
+# %% ../../nbs/01_core/10_tables.ipynb #6907ed35-1
 def check_file(
     path,  # Path that a user gave
     endings,  # Endings that can be read
@@ -313,7 +313,7 @@ def check_file(
         raise ValueError(f"{path} is {kind}; {what} are read from files")
     return path
 
-
+# %% ../../nbs/01_core/10_tables.ipynb #6907ed35-2
 def check_unpacked(
     size: int,  # Bytes of memory that a packed file would take
     path: Path,  # File, for the error
@@ -579,7 +579,7 @@ def save_csv(
     with atomic_write(path) as target:
         target.write_text(csv_text(df, digits, index), encoding="utf-8")
 
-
+# %% ../../nbs/01_core/10_tables.ipynb #7ab3e008-1
 def write_table(
     df: pd.DataFrame,  # Table, without its index
     path,  # Ends in .parquet or .csv
@@ -635,7 +635,7 @@ def read_json_lines(
     lines = [(i, line) for i, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
     return [_parse_line(line, i, lines[-1][0], path) for i, line in lines]
 
-
+# %% ../../nbs/01_core/10_tables.ipynb #7ab3e009-1
 def _parse_line(line, i, last, path):
     try:
         return parse_json(line, f"{path.name}, line {i}")
@@ -765,7 +765,7 @@ def nested_fields(
             found |= {f"{prefix}{name}.{key}": mean for key, mean in means.items() if mean is not None}
     return found
 
-
+# %% ../../nbs/01_core/10_tables.ipynb #7ab1e003-1
 def cell_of(
     fields: dict,  # Name -> value, as from `nested_fields`
     name: str,  # 'a', 'a.b', or 'a+b' for both together
@@ -923,7 +923,7 @@ def other_sheets(
         return ""
     return f"The workbook has the sheets {_sheet_names(path)}; {HOW_TO_CHOOSE}"
 
-
+# %% ../../nbs/01_core/10_tables.ipynb #7ab2e021-1
 def _chosen_sheet(names, sheet, path):  # By its name, or by its number from 1
     if sheet is None or str(sheet) in names:
         return names[0] if sheet is None else str(sheet)
@@ -1128,7 +1128,7 @@ def read_table_file(
     _check_kinds(found.table, Path(path))
     return found if exact else _with_numbers(found, names)
 
-
+# %% ../../nbs/01_core/10_tables.ipynb #7ab3e018-1
 def read_table(
     path,  # As for `read_table_file`
     exact: bool = False,  # Keep all text as it stands: '007' stays a name and 'NA' a word

@@ -17,7 +17,7 @@ def terminal_width() -> int | None:  # Columns; None where the output is no term
     "Width that a table may have."
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
-
+# %% ../../nbs/01_core/11_terminal.ipynb #f9c4a78e-1
 def table_text(
     df: pd.DataFrame,  # Table
     digits: int = 4,  # Decimals of numbers

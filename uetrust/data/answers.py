@@ -78,7 +78,7 @@ def _evouna_records(name):
         raise bad_record(file, "top level", "no list of records", FETCH_AGAIN)
     return records
 
-
+# %% ../../nbs/02_data/16_answers.ipynb #25f3c8e3-1
 def _check_evouna(records, table, name):  # Where the counts are known, so is that no record stands twice
     if name not in EVOUNA_COUNTS:
         return

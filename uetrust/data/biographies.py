@@ -128,7 +128,7 @@ def biographies(
     """
     return pd.DataFrame([row for one in _all_biographies(systems) for row in _fact_rows(one)])
 
-
+# %% ../../nbs/02_data/17_biographies.ipynb #a1cf3769-1
 def biography_texts(
     systems=BIOGRAPHIES_AT_HAND,  # Of `BIOGRAPHY_SYSTEMS`
 ) -> pd.DataFrame:  # system, person, rarity, region, biography, sentences, and facts labelled S, NS and IR

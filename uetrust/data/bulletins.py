@@ -31,6 +31,8 @@ _SURNAMES = """
     Drexler Engel Falk Gruber Holm Ivers Jansen Kessler Lindt Moser Nagel Oster Pohl Ritter Sander
     Thiel Ulrich Vogt Weiss Zander Brandt Dorn Ebert Frey Glaser Hauser Keil Lorenz Mertens
 """.split()
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #0aaa0a0d-1
 _STREETS = """
     Mill Rose Queen Station Church Bridge Castle River Garden Forest Harbour Market Orchard Victoria
     Albert Windsor Chestnut Willow Maple Cedar Temple Abbey Meadow Valley Spring Summer Winter Lower
@@ -127,6 +129,8 @@ VERB_PATTERNS = {
         "is not due to be p",
     ),
 }
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #7f0f9adf-1
 _PLURAL = dict(zip("is plans intends does".split(), "are plan intend do".split()))
 
 
@@ -168,12 +172,12 @@ class Fact(NamedTuple):
     other: str = ""  # The second object of a 'sum' or an 'order'
     unit: str = ""  # 'euros', 'signatures', or 'date' in an 'order'
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #61714095-1
 def fact_person(fact: Fact) -> str:  # Holder or actor, or ''
     "Person that *she* or *he* in the next sentence refers to."
     return fact.holder or fact.actor
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #61714095-2
 def fact_question(fact: Fact) -> tuple:  # Equal for two facts that answer the same question
     "Question that a fact answers, whatever the answer is: what became of the bridge, what it costs."
     if fact.action:
@@ -223,7 +227,7 @@ def _show_event(fact, rng):  # The event inside a report
     event = fact._replace(kind="event", holder="", stance="")
     return _fill_template(event, rng.choice(REPORTED_TEMPLATES), rng)
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #59a4cee4-1
 def _show_field(field):
     return lambda fact, rng: str(getattr(fact, field))
 
@@ -368,6 +372,8 @@ TEMPLATES = [
         this bulletin is about {object}""",
     ),
 ]
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #f6ea598d-1
 REPORTED_TEMPLATES = [
     t for t in TEMPLATES if t.kind == "event" and t.slots[0] not in ("At", "On")
 ]  # Inside a report
@@ -424,7 +430,7 @@ def fact_clause(
     template = rng.choice(_fact_templates(fact))
     return _fill_template(_with_pronoun(fact, template, before, rng), template, rng)
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #0b3bf325-1
 def _joined_clause(fact, rng, before, so_far):
     if fact.kind == "quantity" and fact.unit == "euros" and so_far.endswith(fact.object):
         return ", " + _fill_template(fact._replace(object="which"), _fact_templates(fact)[0], rng)
@@ -466,7 +472,7 @@ def _split_of(
 _MOODS = [mood for mood, n in zip(VERB_PATTERNS, (9, 2, 4, 2, 3)) for _ in range(n)]
 _ACTIONS, NEGATIVE_STANCES = list(ACTIONS), ("doubts", "denies")
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #4a92368b-1
 class _Scene:
     "Cast of a bulletin, and the facts stated so far."
 
@@ -590,7 +596,7 @@ def known_quantities(
     dated = [fact for fact in facts if fact.kind in ("event", "group") and fact.date]
     return amounts | {(fact.object, "date"): DATES.index(fact.date) for fact in dated}
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #252235a8-1
 def _relations(first, second, unit, values):  # Sum and comparison of two objects
     first_value, second_value = values[first, unit], values[second, unit]
     if unit in AMOUNT_UNITS:
@@ -624,7 +630,7 @@ def _add_side_matter(scene, main):  # An event, a quantity or a role, and perhap
     if scene.rng.random() < 0.5:
         scene.relation(obj, full=sum(_is_about(fact, main) for fact in scene.facts) > 2)
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #ea5a969c-1
 def _facts(split, rng):  # The main event first
     scene = _Scene(split, rng)
     n, main = rng.randint(8, 10) if split == "shifted" else rng.randint(3, 8), scene.objects[0]
@@ -664,7 +670,7 @@ def _source_of_facts(split, rng):  # Facts in the order of the source, the main 
         if 30 <= source.count(" ") + 1 <= 150:  # Words
             return facts, lead, source
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #ea5a969c-2
 def _write_summary(
     facts,  # Main facts
     rng: random.Random,  # Chooses detail and wording
@@ -701,7 +707,7 @@ def bulletin(
         main=tuple(main),
     )
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #ea5a969c-3
 def _check_split(name, split):
     if split not in BULLETIN_SPLITS:
         raise ValueError(f"{name} has no split {split!r}; it has {BULLETIN_SPLITS}")
@@ -836,7 +842,7 @@ def bulletin_question(
     source = f"{row['source']}\n\nQuestion: {question}"
     return dict(id=row["id"], split=split, source=source, reference=answer, kind=kind, question=question)
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #9bde4b07-1
 def questions(
     split: str,  # One of `BULLETIN_SPLITS`
     n: int,  # How many

@@ -55,6 +55,8 @@ SLOT_WORDS = dict(
     date=set(DATES),
     quant=set(QUANTIFIER_WORDS),
 )  # Slot -> words that it may hold
+
+# %% ../../nbs/02_data/07_checker.ipynb #12986277-1
 SLOT_WORDS["holder"] = SLOT_WORDS["actor"]
 VERB_MEANINGS = {
     slot: {form: meaning for meaning, forms in phrases.items() for form in forms}
@@ -109,7 +111,7 @@ _CLAUSE_BREAK = re.compile(", (?=and |while |which )")
 _CONNECTIVE = re.compile("^(?:and|while) ")
 _OPENING = re.compile(f"^(?:{'|'.join(OPENERS)}), ")
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #e2e4b077-1
 def _sentences(words):  # (first word, word after the last) of each sentence
     ends = [i + 1 for i, word in enumerate(words) if word[-1] in ".!?"]
     return zip([0, *ends], ends if ends and ends[-1] == len(words) else [*ends, len(words)])
@@ -148,7 +150,7 @@ def parse_summary(
         fluent += (stop - start) * _parse_sentence(parsed, start, stop)
     return parsed._replace(fluent=fluent)
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #e2e4b077-2
 def _parse_sentence(parsed, start, stop):  # Adds words start to stop to `parsed`; True when well formed
     sentence, position, unparsed_before = " ".join(parsed.words[start:stop]), start, len(parsed.unparsed)
     for core, n, opened in _clauses(sentence[:-1] if sentence[-1] == "." else sentence):
@@ -191,7 +193,7 @@ ENTITIES = dict(
     date="date",
 )
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #fa5cee61-1
 def _mentioned(facts):
     found = {entity: set() for entity in (*ENTITIES.values(), "amount")}
     for fact in facts:
@@ -261,7 +263,7 @@ def _meaning_errors(statement, fact):  # The same question: other direction, str
     )
     return found | ({"NMS"} if differ else set())
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #6390498a-1
 def _entities(statement):  # Slot -> (kind of entity, value), for everything that a statement names
     slots = {
         slot: (ENTITIES[slot], getattr(statement, slot)) for slot in ("holder", "object", "place", "date")
@@ -290,7 +292,7 @@ def _differing_slots(
     attitude = statement.stance != fact.stance or statement.positive != fact.positive
     return differ + 1 + mood + attitude  # 1: the action
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #6390498a-2
 def _nearest_fact(
     statement: Fact,  # About an action
     known_facts: _KnownFacts,  # The bulletin
@@ -327,7 +329,7 @@ def _quantity_errors(statement, known_facts):
     amount = ("amount", (statement.unit, statement.amount))
     return {_entity_error(known_facts, ("object", statement.object), amount)}
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #6390498a-3
 def _derived_errors(statement, known_facts):
     values = known_facts.measures
     first = values.get((statement.object, statement.unit))
@@ -377,7 +379,7 @@ class Verdict(NamedTuple):
     truth: float
     ratios: dict  # Error type to share of words, 0 is best
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #1e2149b4-1
 VERDICT_SCORES = ("relevance", "coherence", "fluency", "concision", "truth")  # Of a `Verdict`, in [0,1]
 
 
@@ -414,7 +416,7 @@ def concision(
     about = [topic in (fact.object, fact.other) for fact, _ in right]
     return sum(n for n, main in zip(words, about) if main) / sum(words) if words else 1.0
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #1e2149b4-2
 def check_summary(
     summary: str,  # Any text
     facts: tuple,  # Facts of the bulletin
@@ -437,7 +439,7 @@ def check_summary(
     ratios = dict(zip(ERROR_TYPES, (labels.mean(0) if n else np.zeros(len(ERROR_TYPES))).tolist()))
     return Verdict(parsed.words, labels, unparsed, relevance, coherence, fluency, brief, truth, ratios)
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #1e2149b4-3
 def check_summaries(
     summaries,  # Texts, one per bulletin
     bulletins: pd.DataFrame,  # Rows of `bulletins`, in the same order
@@ -471,7 +473,7 @@ def check_summaries(
         columns=["id", "words", "unparsed", *ERROR_TYPES, *VERDICT_SCORES],
     )
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #1e2149b4-4
 def _row_of_verdict(name, verdict):
     return dict(
         id=name,
@@ -505,7 +507,7 @@ def _candidates(entity, fact, known_facts):  # All words of the synthetic world 
     )
     return words[entity]
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #7e8c035c-1
 def _entity_slots(fact):  # Slots whose entity can be exchanged, with the kind of entity
     slots = ("role", "team", "actor", "holder", "object", "place", "date")
     filled = [(slot, ENTITIES[slot]) for slot in slots if getattr(fact, slot)]
@@ -541,7 +543,7 @@ def _misreferencing(fact, known_facts, rng):
         or fact_question(wrong) not in known_facts.facts
     )
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #7e8c035c-2
 def _meaning_shift(fact, known_facts, rng):
     same = [
         action
@@ -579,7 +581,7 @@ def _reasoning_error(fact, known_facts, rng):
     if fact.kind == "order":
         yield "object", fact._replace(object=fact.other, other=fact.object)
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #7e8c035c-3
 def _tense_error(fact, known_facts, rng):
     yield from (
         ("tense", fact._replace(tense=tense, modality=modality))
@@ -649,7 +651,7 @@ def insert_error(
     i, wrong = draw.choice(options)
     return facts_to_text([*base[:i], wrong, *base[i + 1 :]], draw, {1} if draw.random() < 0.5 else ())
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #3ecac033-1
 def _mark_errors(
     verdict: Verdict,  # Of a summary
 ) -> str:  # Each wrong run of words in brackets after its error types, unparsed words after '?'
@@ -688,7 +690,7 @@ def _entailment_label(kind, slot, fact):
         return "contradiction"
     return "neutral"
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #46c72a82-1
 def _unsupported(words, others):  # Words that the other wording does not have; the last one if there are none
     same = np.zeros(len(words), bool)
     for block in SequenceMatcher(None, others, words, autojunk=False).get_matching_blocks():
@@ -729,7 +731,7 @@ def _drawn_statements(row, rng, mr):  # Label -> statements to choose from; of e
                 drawn[pick.label].append(pick)
     return drawn
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #46c72a82-2
 def labelled_statements(
     row,  # Row of `bulletins`
     rng: np.random.Generator,  # Chooses facts, errors and wording
@@ -753,7 +755,7 @@ def labelled_statements(
     drawn = _drawn_statements(row, draw, misreferencing_weight)
     return [worded(one) for group in drawn.values() for one in sorted(group, key=priority)[:n]]
 
-
+# %% ../../nbs/02_data/07_checker.ipynb #46c72a82-3
 def labelled_hypotheses(
     row,  # Row of `bulletins`
     rng: np.random.Generator,  # Chooses facts, errors and wording

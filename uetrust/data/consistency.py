@@ -91,7 +91,7 @@ def _frank_record(record, row, name, summac):
         human=sum(votes) / len(votes),
     )
 
-
+# %% ../../nbs/02_data/05_consistency.ipynb #e20f9141-1
 def _frank(folder, summac):  # Rows, and the file for errors; so for all sets below
     name = "frank/human_annotations_sentence.json"
     found = enumerate(read_records(name, folder))
@@ -194,7 +194,7 @@ def _cogensumm_summaries(content, name, file):
         for key, record in content.items()
     ]
 
-
+# %% ../../nbs/02_data/05_consistency.ipynb #d3f031d4-1
 def _cogensumm_file(name, folder):
     file, pairs = f"cogensumm/{name}.json", name == "val_sentence_pairs"
     content = read_records(file, folder)
@@ -247,7 +247,7 @@ def _sheets(name, folder):  # The two declared sheets of a workbook
             raise bad_record(name, f"sheet {sheet!r}", found, remedy)
     return [sheets[sheet] for sheet in expected]
 
-
+# %% ../../nbs/02_data/05_consistency.ipynb #10698f0b-1
 def _polytope_system(system, folder):
     name = f"polytope/Human_Annotation_Summarization_{system}.xlsm"
     segments, log = _sheets(name, folder)
@@ -338,7 +338,7 @@ def _dialfact(folder):
         if record["type_label"] == "factual"
     ], name
 
-
+# %% ../../nbs/02_data/05_consistency.ipynb #61514c1e-1
 def _q2(folder):
     name = "q2/cross_annotation.csv"
     return [
@@ -398,7 +398,7 @@ def true_set(
     published = TRUE_ROWS.get(name) if complete else None
     return tidy_benchmark([row | dict(split=split) for row in rows], name, file, published=published)
 
-
+# %% ../../nbs/02_data/05_consistency.ipynb #000b1c3d-1
 def true_sets(
     folder=None,  # As in `qags_votes`
     complete: bool = True,  # As in `true_set`
@@ -407,7 +407,7 @@ def true_sets(
     parts = [true_set(name, folder, complete) for name in TRUE_FILES]
     return pd.concat(parts, ignore_index=True)
 
-
+# %% ../../nbs/02_data/05_consistency.ipynb #000b1c3d-2
 def _score(record, column, row, name):
     try:
         return float(record[column])

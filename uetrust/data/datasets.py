@@ -61,7 +61,7 @@ def _first_key_points(points):  # Dialogue -> key points of its first topic that
     given = points[points["key_points"].map(len) > 0].drop_duplicates("doc_id").set_index("doc_id")
     return given["key_points"].map(" ".join)
 
-
+# %% ../../nbs/02_data/08_datasets.ipynb #0d7ae346-1
 def _annotated(split):  # E-mails with all their subjects
     df = _public("aeslc", split)
     if not df["annotations"].str.len().all():
@@ -102,7 +102,7 @@ def dataset_problem(
         return f"there is no dataset {name!r}; did you mean {':'.join([near[0], *more])!r}?"
     return f"there is no file {file}; a dataset is one of {list(DATASET_NAMES)}, written NAME:SPLIT:NUMBER"
 
-
+# %% ../../nbs/02_data/08_datasets.ipynb #0d7ae346-2
 def load_samples(
     dataset: str,  # 'bulletin:test:200', 'questions:test:100', 'aeslc:test:100' ..., or a file
 ) -> pd.DataFrame:  # id, source, split, reference where known, and references where there are several

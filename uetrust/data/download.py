@@ -75,12 +75,12 @@ def _source_url(
 class DataNotAtHand(FileNotFoundError):
     "A public file that is not on this machine and cannot be downloaded; a run notes it and continues."
 
-
+# %% ../../nbs/02_data/01_download.ipynb #139907c6-1
 def is_offline() -> bool:  # True when `UETRUST_OFFLINE` is 1
     "Whether the network must not be used."
     return os.environ.get("UETRUST_OFFLINE") == "1"
 
-
+# %% ../../nbs/02_data/01_download.ipynb #139907c6-2
 def cache_dir() -> Path:  # It need not exist yet
     "Cache folder: `UETRUST_CACHE`, else the cache folder that the system gives each user."
     if os.environ.get("UETRUST_CACHE"):
@@ -89,7 +89,7 @@ def cache_dir() -> Path:  # It need not exist yet
 
     return Path(pooch.os_cache("uetrust"))
 
-
+# %% ../../nbs/02_data/01_download.ipynb #139907c6-3
 def _shipped_copy(name):  # In the checkout, compressed where it ends in .xz; None where there is none
     public = root() / "data" / "public"
     return next((path for path in (public / name, public / f"{name}.xz") if path.is_file()), None)
@@ -108,7 +108,7 @@ def find_file(
     path = _stored(name) or _shipped_copy(name)
     return _unpacked(name, path) if path and path.suffix == ".xz" else path
 
-
+# %% ../../nbs/02_data/01_download.ipynb #139907c6-4
 def has_file(
     name: str,  # A name of `sources()` or of `UNHASHED`
 ) -> bool:  # True when the cache, the mirror or the repository has the file
@@ -152,7 +152,7 @@ def hub_problem(
     error = _connection_error(_first_hop(hub), seconds)
     return f"the model hub cannot be reached at {hub} ({error})" if error else ""
 
-
+# %% ../../nbs/02_data/01_download.ipynb #5b0c9a32-1
 def hub_dataset(
     repo: str,  # Dataset on the hub
     *config,  # Name of a configuration, where there are several
@@ -208,7 +208,7 @@ def data_not_at_hand(
 class WrongHash(ValueError):
     "A file without the expected hash: damaged, cut short, or another version."
 
-
+# %% ../../nbs/02_data/01_download.ipynb #5f398192-1
 def file_digest(
     path,  # A file
 ) -> str:  # 64 hexadecimal digits
@@ -216,7 +216,7 @@ def file_digest(
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
-
+# %% ../../nbs/02_data/01_download.ipynb #5f398192-2
 def verify_hash(
     path,  # The file
     sha256: str,  # Expected hash, hexadecimal
@@ -251,7 +251,7 @@ def shipped_files() -> list:  # Names in `sources()`
     "Files of which `data/public` has a copy."
     return [name for name in sources().index if any(fnmatch(name, pattern) for pattern in SHIPPED)]
 
-
+# %% ../../nbs/02_data/01_download.ipynb #7c1e0a43-1
 def _unpacked(name, packed):
     row, path = sources().loc[name], cache_dir() / name
     remedy = f"restore it with git checkout data/public/{name}.xz"
@@ -331,7 +331,7 @@ PICKLE_CODE = {  # Instructions of a pickle that can run code
     "READONLY_BUFFER",
 }
 
-
+# %% ../../nbs/02_data/01_download.ipynb #116fac88-1
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"it names {module}.{name}")

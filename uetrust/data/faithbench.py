@@ -27,6 +27,8 @@ FAITHBENCH_DETECTORS = (  # Each says 1 (or nearly) for a summary without errors
     "gpt-4-turbo",
     "gpt_4o",
 )
+
+# %% ../../nbs/02_data/11_faithbench.ipynb #0b5e9785-1
 SPAN_LABELS = ("Unwanted", "Questionable", "Benign", "Consistent")  # A dot and a kind may follow
 
 
@@ -64,7 +66,7 @@ def _row(file, sample):
         **scores,
     )
 
-
+# %% ../../nbs/02_data/11_faithbench.ipynb #0b5e9785-2
 def _faithbench_files() -> list:  # Names in `uetrust.data.download.sources`
     "The files of FaithBench."
     return [name for name in sources().index if name.startswith("faithbench/")]

@@ -27,7 +27,7 @@ class Generation:
     finish: str = None  # Why the text is not whole, such as 'cut at the greatest length'
     missing: str = None  # Why there is no text, such as 'refusal'
 
-
+# %% ../../nbs/02_data/09_generations.ipynb #13ab0007-1
 class Problem(NamedTuple):
     "What is wrong with a field of an item"
 
@@ -37,7 +37,7 @@ class Problem(NamedTuple):
     lost: bool = True  # Whether the item goes without the field
     fatal: bool = True  # Whether the file is refused where no item has the field
 
-
+# %% ../../nbs/02_data/09_generations.ipynb #13ab0007-2
 def shown(
     value,  # Anything that a file holds
 ) -> str:  # At most 60 characters
@@ -60,11 +60,11 @@ def is_special(
     token = token.strip()
     return token in _SPECIAL or token.startswith("<|")
 
-
+# %% ../../nbs/02_data/09_generations.ipynb #13ab0010-1
 def _squeezed(text):
     return "".join(text.split())
 
-
+# %% ../../nbs/02_data/09_generations.ipynb #13ab0010-2
 def _gpt2_bytes():  # Character -> byte, in the tokens of GPT-2 and its successors
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in plain]
@@ -115,7 +115,7 @@ def _part(words, text):
             return slice(first, last)
     return None
 
-
+# %% ../../nbs/02_data/09_generations.ipynb #13ab0011-1
 def _fits_with_gaps(
     words, text
 ):  # Whether they fit, when tokens that are half of a character may be anything
@@ -148,7 +148,7 @@ def _spelled_part(
 IMPOSSIBLE = -1000.0  # Log-probability of a written token at or below which it stands for something else
 ROUNDING = 0.01  # Log-probability up to which a number above 0 is rounding
 
-
+# %% ../../nbs/02_data/09_generations.ipynb #13ab0015-1
 def _why_not(value):  # Why a value is no log-probability of a token; None where it may be one
     if type(value) is float and IMPOSSIBLE < value <= 0:  # Most are
         return None
@@ -201,7 +201,7 @@ def _candidates(at):  # (token, log-probability) that a token could have been, l
 def _is_nothing(value):  # A candidate of no probability
     return isinstance(value, int | float) and not isinstance(value, bool) and value <= IMPOSSIBLE
 
-
+# %% ../../nbs/02_data/09_generations.ipynb #13ab0016-1
 def _misfit(
     at, logp
 ):  # Why the candidates of a token cannot be, given what it has itself; None where they can
@@ -258,7 +258,7 @@ def _of_equal_length(text, field):
             )
     return text, problems
 
-
+# %% ../../nbs/02_data/09_generations.ipynb #13ab0018-1
 def _of_the_text(text, field):
     "Only the tokens that spell the text."
     if text.tokens is None:
@@ -282,7 +282,7 @@ def _of_the_text(text, field):
     kept = len(cut["tokens"])
     return replace(text, **cut), [Problem(field, why, f"{kept} of {n} tokens", False)]
 
-
+# %% ../../nbs/02_data/09_generations.ipynb #13ab0018-2
 def checked(
     text: Generation,  # As a reader found it
     field: str = "logprobs",  # What its log-probabilities are called: 'sample_logprobs' for those of a sample
@@ -315,7 +315,7 @@ def without_reasoning(
         return text[answer.end() :].strip()
     return "" if _REASONING.match(text) else text
 
-
+# %% ../../nbs/02_data/09_generations.ipynb #13ab0021-1
 def answer_of(
     text: Generation,  # As a reader found it
 ) -> tuple:  # (`Generation` without reasoning, list of `Problem`)

@@ -36,7 +36,7 @@ from uetrust.data.download import (
 class BadData(ValueError):
     "A file differs from what its loader declares; the message names the file, what was found and expected."
 
-
+# %% ../../nbs/02_data/02_loaders.ipynb #d81c3660-1
 def _bad(file, where, found, expected):
     return BadData(f"{file}, {where}: found {found}, expected {expected}")
 
@@ -68,7 +68,7 @@ def _check_labels(df, labels, file):
         if odd := set(df[column].map(str)) - set(vocabulary):
             raise _bad(file, f"column {column!r}", preview(sorted(odd)), f"only {sorted(vocabulary)}")
 
-
+# %% ../../nbs/02_data/02_loaders.ipynb #d81c3660-2
 def _check_texts(df, texts, file):
     for column in texts:
         empty = [i for i, value in df[column].items() if not (isinstance(value, str) and value.strip())]
@@ -145,6 +145,8 @@ FRANK_METRICS = (
     "Dep Entail",
     "FactCC",
 )
+
+# %% ../../nbs/02_data/02_loaders.ipynb #f6f493e6-1
 FRANK_SYSTEMS = dict(
     cnndm=("bart", "bert_sum", "bus", "pgn", "s2s"), bbc=("BERTS2S", "PtGen", "TConvS2S", "TranS2S")
 )
@@ -182,7 +184,7 @@ SUMMEVAL_SYSTEMS = tuple(
     f"M{number}" for number in (11, 13, 1, 14, 15, 12, 5, 17, 20, 23, 2, 0, 22, 8, 10, 9)
 )  # In the order of the files
 
-
+# %% ../../nbs/02_data/02_loaders.ipynb #6bc89a11-1
 def _summeval_rows(docs):
     systems = len(SUMMEVAL_SYSTEMS)
     return [
@@ -230,7 +232,7 @@ ICE_SCORES = tuple(
     for quality in SUMMEVAL_QUALITIES
 )
 
-
+# %% ../../nbs/02_data/02_loaders.ipynb #6b39ab9d-1
 def _ice_rows(docs):
     return [
         dict(
@@ -352,7 +354,7 @@ def _tofu_types(df, name):  # Error types of each sentence, as sets
         raise _bad(name, "column 'type'", found, "a type where the label is 'no' and only there")
     return types
 
-
+# %% ../../nbs/02_data/02_loaders.ipynb #f7c2d595-1
 def _tofu(domain, split):
     name = f"tofueval/{domain}_factual_eval_{split}.csv"
     df = pd.read_csv(fetch_file(name))
@@ -477,7 +479,7 @@ def load_from_hub(
     except (OSError, ValueError, RuntimeError) as e:
         raise not_available(f"no answer of the hub: {e}") from e
 
-
+# %% ../../nbs/02_data/02_loaders.ipynb #f8566dc1-1
 def _hub_split(
     name: str,  # A name of `UNHASHED` that stands for a split of a dataset on the hub
     revision: str = None,  # Branch or commit of the dataset
@@ -505,7 +507,7 @@ def _records_sha256(
     lines = (json.dumps(record, sort_keys=True, ensure_ascii=False) + "\n" for record in records)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
-
+# %% ../../nbs/02_data/02_loaders.ipynb #f8566dc1-2
 def _check_content(df, name):
     found = _records_sha256(df.to_dict("records"))
     if found != CONTENT_SHA256[name]:
@@ -546,7 +548,7 @@ def aeslc(
         _check_content(checked, name)
     return checked
 
-
+# %% ../../nbs/02_data/02_loaders.ipynb #f8566dc1-3
 def xsum(
     split: str,  # 'train', 'validation' or 'test'
 ) -> pd.DataFrame:  # id, document, summary
@@ -592,7 +594,7 @@ def tofueval_key_points() -> pd.DataFrame:  # doc_id, topic, key_points: lists o
     df = pd.concat(parts, ignore_index=True)
     return df.assign(key_points=[_points(text) for text in df["key_points"]])
 
-
+# %% ../../nbs/02_data/02_loaders.ipynb #830c4489-1
 def _points(text):  # '["1. It is late."]' to ['It is late.']; one topic has none
     return [] if pd.isna(text) else [_without_number(point) for point in ast.literal_eval(text)]
 

@@ -82,7 +82,7 @@ class Outputs:
     def count(self, what) -> int:  # Records that have it; what: one of `OUTPUT_PARTS`
         return sum(OUTPUT_PARTS[what](record) for record in self.records)
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #190ac042-1
 OUTPUT_PARTS = dict(
     source=lambda record: record.source is not None,
     references=lambda record: bool(record.references),
@@ -108,7 +108,7 @@ class _OutputFormat:
     read: Callable  # Function of an item and its name where it has none, to an `_OutputRecord`
     items: Callable  # Function of all raw records to a list of (item, how many records it is)
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #93958bcb-1
 OUTPUT_FORMATS = {}
 _ASK_SERVER = dict(
     logprobs="ask the server again with logprobs=true",
@@ -154,7 +154,7 @@ def _as_list(value):
 def _is_empty(value):
     return value is None or isinstance(value, float) and math.isnan(value)
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0002-1
 def _texts(value):
     "A text, a list of texts or nothing, as a list; what is missing in it stays None."
     if _is_empty(value := _as_list(value)):
@@ -257,6 +257,8 @@ def _without_prompt(text, prompt):
 _ENVELOPE = (
     "custom_id request input prompt messages response body completion reply result error latency".split()
 )
+
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0015-1
 _OF_REPLIES = "id object created created_at model choices usage system_fingerprint service_tier".split()
 _OF_REPLIES += (
     "prompt_logprobs prompt_token_ids kv_transfer_params provider output output_text status".split()
@@ -386,7 +388,7 @@ def _by_document(records):
         groups.setdefault(key, []).append(record)
     return [((rows, several), len(rows)) for rows in groups.values()]
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0018-1
 @_output_format(
     "lm-eval",
     "lm-evaluation-harness samples_*.jsonl",
@@ -468,7 +470,7 @@ def _by_sample(records):
         groups.setdefault(repr(record["id"]), []).append(record)
     return [(sorted(runs, key=lambda run: run["epoch"]), len(runs)) for runs in groups.values()]
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #7a011610-1
 _OF_INSPECT = "id epoch input choices target sandbox files setup messages output scores store events".split()
 _OF_INSPECT += (
     "model_usage role_usage started_at completed_at total_time working_time uuid attachments".split()
@@ -548,7 +550,7 @@ def _helm_completion(completion):
         return Generation(completion["text"])
     return Generation(completion["text"], [token["text"] for token in tokens], logprobs)
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0022-1
 def _helm_run(state):  # What tells two states of an instance apart
     changed = (state["instance"].get("perturbation") or {}).get("name")
     return state["instance"]["id"], state.get("train_trial_index") or 0, changed
@@ -634,7 +636,7 @@ def _list_of(value, where):
         raise ValueError(f"{where} must be a list, found {shown(value)}")
     return list(found)
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0005-1
 def _row_logprobs(found):  # Numbers, or dicts with a token and its log-probability
     return chat_logprobs(found) if are_objects(found) else dict(logprobs=list(found))
 
@@ -696,7 +698,7 @@ def _cells_of(row, columns, used):
     }
     return cells, rest, "id" in columns
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0006-1
 def _name_of(cell):
     return None if _is_empty(cell) or cell == "" else str(cell)
 
@@ -817,7 +819,7 @@ def _member(archive, info, path):
 
 _BROKEN_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0027-1
 def _load_eval(path):
     try:
         with zipfile.ZipFile(path) as archive:
@@ -1032,7 +1034,7 @@ def _by_system(records):
             record.id = f"{item}/{record.system}" if record.id == item else record.id
     return list(groups.values())
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #2fb60170-1
 def _blank_is_missing(groups):  # In CSV an empty answer and none look the same
     for rows in groups:
         for record in rows:
@@ -1084,7 +1086,7 @@ def _score_column(values):  # Numbers of a column, or None; and a note
         return None, f"holds words beside numbers, such as {shown(there[good.index(False)])}"
     return None, "holds no numbers"
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0011-1
 def _float(value):  # NaN where it is missing, or beyond all numbers
     try:
         return math.nan if value is None or value == "" else float(value)
@@ -1138,7 +1140,7 @@ def _say_missing(outputs):
         elif have < n:
             outputs.notes.append(f"{name} of {have} of {n} items")
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0013-1
 def _format_of(raw, name):
     if name and name not in OUTPUT_FORMATS:
         raise ValueError(f"no format is called {name!r}; there are {list(OUTPUT_FORMATS)}")

@@ -46,7 +46,7 @@ def _span(label, record, i):  # (start, end), type, and whether its text stands 
         )
     return (start, end), kind, label.get("text", "").strip() == text[start:end].strip()
 
-
+# %% ../../nbs/02_data/12_ragtruth.ipynb #33f35d9d-1
 def _reply(record, i):  # One row
     text, row = record["response"], f"record {i + 1} (id {record['id']!r})"
     if not (isinstance(text, str) and isinstance(record["labels"], list)):
@@ -79,7 +79,7 @@ def _source(record, i):
     source = source if isinstance(source, str) else json.dumps(source, ensure_ascii=False)
     return dict(document=str(record["source_id"]), task=task, source=source, prompt=record["prompt"])
 
-
+# %% ../../nbs/02_data/12_ragtruth.ipynb #33f35d9d-2
 RAGTRUTH_QUALITY = ("unmarked", "no_span", "no_conflict", "no_baseless")  # Larger is better
 
 

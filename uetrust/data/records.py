@@ -42,6 +42,8 @@ TRUE_FILES = dict(
     q2="q2",
     paws="paws_wiki_dev",
 )  # Set -> name of its file of scores
+
+# %% ../../nbs/02_data/03_records.ipynb #c0acdee6-1
 TRUE_SCORES = dict(
     BLEU="BLEU_4",
     QuestE="QuestEval",
@@ -230,7 +232,7 @@ def bad_record(
     "Error for a record that is not as declared."
     return BadData(f"{file}, {where}: found {found}. {remedy}")
 
-
+# %% ../../nbs/02_data/03_records.ipynb #eda78a79-1
 def _table(text, name):
     if name.endswith(".tsv"):
         rules = dict(delimiter="\t", quoting=csv.QUOTE_NONE)
@@ -265,7 +267,7 @@ def of_records(
             raise bad_record(name, f"record {i + 1}", found, "Fetch the file again") from None
     return made
 
-
+# %% ../../nbs/02_data/03_records.ipynb #eda78a79-2
 def require_fields(
     records,  # List of records
     name,  # Name of their file in `BENCHMARK_FILES`
@@ -285,7 +287,7 @@ def require_fields(
         raise bad_record(name, "the file", "no record", f"Get it from {source}")
     return records
 
-
+# %% ../../nbs/02_data/03_records.ipynb #eda78a79-3
 def read_records(
     name: str,  # A name of `BENCHMARK_FILES`
     folder=None,  # As in `benchmark_path`
@@ -324,7 +326,7 @@ def consistency_label(
     )
     raise bad_record(file, row, f"the label {value!r}", remedy)
 
-
+# %% ../../nbs/02_data/03_records.ipynb #8d736e45-1
 def majority_vote(
     votes: list,  # 1 consistent, 0 not, one per judge
     file: str = "",  # For the error
@@ -349,7 +351,7 @@ BENCHMARK_COLUMNS = (
     "human",
 )
 
-
+# %% ../../nbs/02_data/03_records.ipynb #dccb3023-1
 def _same_content(record, other):
     return all(record.get(column) == other.get(column) for column in BENCHMARK_COLUMNS)
 
@@ -388,7 +390,7 @@ def _distinct_records(
             raise bad_record(file, record["row"], found, "Ids must be unique: keep one of the two records")
     return _DistinctRecords(list(first.values()), dict(left_out))
 
-
+# %% ../../nbs/02_data/03_records.ipynb #dccb3023-2
 def tidy_benchmark(
     rows: list,  # Dictionaries with id, row (place in the file) and some of `BENCHMARK_COLUMNS`
     dataset: str,  # Name of the set

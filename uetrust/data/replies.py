@@ -23,7 +23,7 @@ def chat_logprobs(
     top = [[(other["token"], other["logprob"]) for other in at.get("top_logprobs") or []] for at in content]
     return _parts([at["token"] for at in content], [at["logprob"] for at in content], top)
 
-
+# %% ../../nbs/02_data/13_replies.ipynb #14ab0007-1
 def _completion_logprobs(found):  # {tokens, token_logprobs, top_logprobs: [{token: logprob}]}
     top = [list((at or {}).items()) for at in found.get("top_logprobs") or []]
     return _parts(found["tokens"], found["token_logprobs"], top)
@@ -39,7 +39,7 @@ def server_logprobs(
         return chat_logprobs(found["content"])
     return _completion_logprobs(found) if found.get("token_logprobs") else {}
 
-
+# %% ../../nbs/02_data/13_replies.ipynb #14ab0007-2
 def _unnamed(i):  # A token of which only the number is known
     return f"<id {i}>"
 
@@ -64,7 +64,7 @@ def vllm_logprobs(
     top = [list(named.values()) if len(named) > 1 else [] for named in names]
     return _parts(*zip(*chosen), top)
 
-
+# %% ../../nbs/02_data/13_replies.ipynb #14ab0007-3
 def sglang_logprobs(
     meta: dict,  # `meta_info`: output_token_logprobs, [log-probability, id, text] each, and a list of such
 ) -> dict:  # tokens, logprobs and, when they are there, top_logprobs of a `Generation`
@@ -101,7 +101,7 @@ def text_of(
         else None
     )
 
-
+# %% ../../nbs/02_data/13_replies.ipynb #14ab0010-1
 def _of_part(part):
     return part.get("text") if part.get("type", "text") in ("text", "output_text", "input_text") else None
 
@@ -147,7 +147,7 @@ def _of_choice(choice):  # Of a chat or plain completion
         **server_logprobs(choice.get("logprobs")),
     )
 
-
+# %% ../../nbs/02_data/13_replies.ipynb #14ab0011-1
 def _of_response(body):  # Of the Responses API: {output: [{type: message, content: [...]}, ...]}
     items = body["output"]
     parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or []]
@@ -175,7 +175,7 @@ def are_objects(
     "Whether a value is a list of at least one object and of nothing else."
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
-
+# %% ../../nbs/02_data/13_replies.ipynb #14ab0011-2
 def is_reply(
     body,  # Anything
 ) -> bool:
@@ -189,7 +189,7 @@ def is_reply(
         are_objects(body.get("choices")) or response or body.get("role") == "assistant" and "content" in body
     )
 
-
+# %% ../../nbs/02_data/13_replies.ipynb #14ab0011-3
 def replies_in(
     body: dict,  # Of which `is_reply` says yes
 ) -> list:  # A `Generation` for each of its choices, in their order

@@ -25,7 +25,7 @@ from uetrust.data.records import (
 # %% ../../nbs/02_data/04_summarization.ipynb #de4081f0
 CNNDM_ROWS = dict(train=287113, validation=13368, test=11490)
 
-
+# %% ../../nbs/02_data/04_summarization.ipynb #de4081f0-1
 def _absent(name, why):
     return DataNotAtHand(
         f"data not at hand: {name}: {why}, and it is not in the cache or the mirror either: put it "
@@ -83,7 +83,7 @@ def _xsum_articles(folder):  # id -> article
 
     return xsum("test").set_index("id")["document"].to_dict()
 
-
+# %% ../../nbs/02_data/04_summarization.ipynb #6093e99b-1
 def _articles(which, wanted, folder):  # id -> article, for the ids that exist
     if which == "xsum":
         return _xsum_articles(folder)
@@ -123,7 +123,7 @@ def _require_systems(record, name, row):  # Both dictionaries of a document name
         found = f"{preview(sorted(odd))} only under annotations or only under system_outputs"
         raise bad_record(name, row, found, "Both must name the same systems: fetch the file again")
 
-
+# %% ../../nbs/02_data/04_summarization.ipynb #02ac9c8e-1
 def _rose_rows(record, row, part, name):  # One row per system of a document
     _require_systems(record, name, row)
     rows = []

@@ -42,7 +42,7 @@ def _plain_members(archive, name):  # Its files; companions are passed over, wha
             )
         yield member
 
-
+# %% ../../nbs/02_data/10_translations.ipynb #08f4d045-1
 def _lines(archive, member, name):
     try:
         text = archive.extractfile(member).read().decode("utf-8")
@@ -139,7 +139,7 @@ def _number_list(rows, i, text):
     except (ValueError, TypeError):
         raise rows.bad(i, repr(text[:60]), "a list of numbers in square brackets") from None
 
-
+# %% ../../nbs/02_data/10_translations.ipynb #a9b5fb06-1
 def _assessment(rows, i, fields):  # One row as a dictionary
     scores, z_scores = (_number_list(rows, i, fields[column]) for column in ("scores", "z_scores"))
     if not ((scores >= 0) & (scores <= 100)).all() or len(scores) != len(z_scores):
@@ -220,7 +220,7 @@ def translation_files(
         return [f"mlqe-pe/test21/{pair}-test21.tar.gz"]
     return [_da_name(pair, split), _da_name(pair, split).replace("/da/", "/post-editing/")]
 
-
+# %% ../../nbs/02_data/10_translations.ipynb #090d2706-1
 def split_files(
     pair: str,  # As `translations` takes it
     split: str,  # As `translations` takes it, 'all' too
@@ -229,7 +229,7 @@ def split_files(
     splits = MEASURED_SPLITS if split == "all" else (split,)
     return [name for part in splits for name in translation_files(pair, part)]
 
-
+# %% ../../nbs/02_data/10_translations.ipynb #090d2706-2
 def _decoded(pair, split):  # What is read of the decoder -> file name
     both = pair.replace("-", "")
     return dict(tokens=f"mt.{split}.{both}", logp=f"word_probas.{split}.{both}")
@@ -279,7 +279,7 @@ _FIRST = [
     "da_z",
 ]
 
-
+# %% ../../nbs/02_data/10_translations.ipynb #22415643-1
 def _of_split(pair, split):
     files, n = translation_files(pair, split), TRANSLATION_SPLITS[split]
     if split == "test21":
@@ -324,7 +324,7 @@ def spelled(
     joined = " ".join(tokens).replace("@@ ", "").replace("@-@", "-").replace("▁", "")
     return "".join(unescape(joined).split())
 
-
+# %% ../../nbs/02_data/10_translations.ipynb #fe4f28d6-1
 def words_of_tokens(
     tokens: list,  # Of one sentence
     words: list,  # The same sentence, split into words

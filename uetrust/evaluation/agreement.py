@@ -101,7 +101,7 @@ def smallest_attainable_p(
     "Smallest two-sided p-value that any ranking of n items can reach."
     return min(1.0, 2 / math.factorial(n))
 
-
+# %% ../../nbs/04_evaluation/09_agreement.ipynb #f45ab0cb-1
 def critical_rho(
     n: int,  # Number of items ranked
     alpha: float = 0.05,  # Two-sided level
@@ -130,7 +130,7 @@ class Correlation(NamedTuple):
     def __repr__(self):
         return result_line(self, n=self.n, p=self.p)
 
-
+# %% ../../nbs/04_evaluation/09_agreement.ipynb #9be33510-1
 def _pairs(x, y):
     "Pairs where both scores are defined, and how many; None for both with fewer than 3 or a constant side."
     if isinstance(x, pd.Series) and isinstance(y, pd.Series) and not x.index.equals(y.index):
@@ -145,7 +145,7 @@ def _pairs(x, y):
     x, y, n = x[both], y[both], int(both.sum())
     return (x, y, n) if n > 2 and (x != x[0]).any() and (y != y[0]).any() else (None, None, n)
 
-
+# %% ../../nbs/04_evaluation/09_agreement.ipynb #9be33510-2
 def _centred(
     x: np.ndarray,  # Values, shape [..., N]
 ) -> np.ndarray:  # Integers, shape [..., N]: `2*midrank - (N+1)`, which add up to 0
@@ -236,7 +236,7 @@ def kendall(
 RANK_CORRELATIONS = dict(spearman=spearman, kendall=kendall)
 P_ADJUSTMENTS = dict(bh=benjamini_hochberg, holm=holm)
 
-
+# %% ../../nbs/04_evaluation/09_agreement.ipynb #b1bf6cb3-1
 def _choose(what, name, options):
     if name not in options:
         raise ValueError(f"{what} is one of {list(options)}, got {name!r}")
@@ -294,7 +294,7 @@ def agreement_matrix(
     np.fill_diagonal(matrix, 1 if value == "rho" else np.nan)
     return pd.DataFrame(matrix, index=labels, columns=labels)
 
-
+# %% ../../nbs/04_evaluation/09_agreement.ipynb #42ed517a-1
 def cluster_order(
     # Square correlations as from `agreement_matrix`; NaN counts as no correlation, distance 1
     matrix: pd.DataFrame,
@@ -340,7 +340,7 @@ def kendall_w(
         p = _shuffled_w(ranks, squares, seed)
     return Concordance(squares / largest, m, n, chi2, p_chi2, p)
 
-
+# %% ../../nbs/04_evaluation/09_agreement.ipynb #74da72aa-1
 def _shuffled_w(ranks, squares, seed):  # Permutation p-value
     rng = np.random.default_rng(seed)
     sums = sum(rng.permuted(np.tile(judge, (SHUFFLES, 1)), axis=1) for judge in ranks)
@@ -400,7 +400,7 @@ def rank_intervals(
     )
     return pd.DataFrame(columns, index=values.index[known]).reindex(values.index)
 
-
+# %% ../../nbs/04_evaluation/09_agreement.ipynb #24f9a44d-1
 def _noisy(values, sd, draws, seed):  # Values with normal errors, shape [draws, methods]
     sd = sd.reindex(values.index) if isinstance(sd, pd.Series) else pd.Series(float(sd), values.index)
     if not (sd[values.notna()] >= 0).all():

@@ -49,7 +49,7 @@ def _fits(value, printed, decimals):  # Rounded or cut
     target = round(printed * 10**decimals)
     return bool(np.isfinite(value) and target in (int(np.floor(scaled + 0.5)), int(np.trunc(scaled))))
 
-
+# %% ../../nbs/04_evaluation/16_atlas.ipynb #c677c64a-1
 def _drawn_range(definition, quality, uncertainty, seeds=100):  # Lowest and highest over seeds
     values = [definition.value(quality, uncertainty, seed) for seed in range(seeds)]
     return min(values), max(values)

@@ -106,7 +106,7 @@ def ece(
     """
     return _mean_gap(reliability_table(quality, uncertainty, bins, tau, scale))
 
-
+# %% ../../nbs/04_evaluation/10_calibration.ipynb #4c40d5cb-1
 @measure(unit="[0,1]", sign=-1, cite="Nixon et al. 2019, https://arxiv.org/abs/1904.01685")
 def ece_adaptive(
     quality,  # Quality, or labels 0 and 1
@@ -222,7 +222,7 @@ def balanced_accuracy(
     labels, accepted = _labels_and_decisions(quality, uncertainty, cut, tau)
     return float((accepted[labels].mean() + (~accepted[~labels]).mean()) / 2)
 
-
+# %% ../../nbs/04_evaluation/10_calibration.ipynb #1808a7dc-1
 @measure(unit="[-1,1], 0 constant", cite="Cohen 1960, https://doi.org/10.1177/001316446002000104")
 def cohen_kappa(
     quality,  # Quality, or labels 0 and 1

@@ -245,7 +245,7 @@ def _sizes(cells, counts):  # Number of items of every resample: one number, or 
         return counts.sum(1)[:, None]
     return cells.n - (1 if cells.clusters is None else np.bincount(cells.clusters)[:, None])
 
-
+# %% ../../nbs/04_evaluation/06_cells.ipynb #d192c044-1
 def _sums(cells, counts, risk):  # Sum of the risks of every resample, shape [B, metrics]
     if counts is not None:
         return counts @ risk
@@ -283,7 +283,7 @@ def prr_replicates(
         values[:, method, metrics] = part
     return values
 
-
+# %% ../../nbs/04_evaluation/06_cells.ipynb #d192c044-2
 def deletion_counts(
     cells: PRRCells,  # Methods and metrics
 ) -> np.ndarray | None:  # Counts, shape [C,N]; None where the deletions are summed without counts
@@ -292,7 +292,7 @@ def deletion_counts(
         return None
     return delete_one_counts(cells.clusters)
 
-
+# %% ../../nbs/04_evaluation/06_cells.ipynb #d192c044-3
 FEWEST_FOR_ERROR = 4  # Samples: of 2 every PRR is -1, 0 or 1, so leaving out one of 3 says nothing
 
 
@@ -316,7 +316,7 @@ def t_quantile(
 
     return stdtrit(np.maximum(size, 2) - 1, 0.975)
 
-
+# %% ../../nbs/04_evaluation/06_cells.ipynb #c81ae819-1
 def atanh_interval(
     value: np.ndarray,  # A ratio between -1 and 1
     se: np.ndarray,  # Its standard error
@@ -331,7 +331,7 @@ def atanh_interval(
         for sign in (-1, 1)
     )
 
-
+# %% ../../nbs/04_evaluation/06_cells.ipynb #c81ae819-2
 def prr_interval(
     value: np.ndarray,  # PRR
     se: np.ndarray,  # Its standard error
@@ -369,7 +369,7 @@ def _document_variances(
     shared = ((size[:, None] * means**2).sum(0) / (groups - 1) - inside) / usual
     return np.maximum(shared, -inside / size.max()), inside
 
-
+# %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a02-1
 class _DocumentNull(NamedTuple):
     "Area of a random order of whole documents: variance, and the parts that change places"
 
@@ -452,7 +452,7 @@ def permutation_p(
     count = sum(_beyond(areas, limit, inside).sum(0) for areas in permuted)
     return count / perm(n, moved) if exact else (1 + count) / (1 + draws)
 
-
+# %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a08-1
 def _beyond(areas, limit, inside):  # Whether each area is at least as far from 0, or its probability
     far = np.abs(areas) >= limit
     if inside is None:
@@ -580,14 +580,14 @@ class PairedDifference(NamedTuple):
             return 1.0 if self.value == 0 else np.nan
         return float(2 * stdtr(max(self.size, 2) - 1, -abs(self.value / self.se)))
 
-
+# %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a14-1
 def paired_size(
     cells: PRRCells,  # Methods and metrics
 ) -> np.ndarray:  # Shape [K]
     "Sample size that a paired t-test of two methods rests on."
     return np.minimum(cells.units, SIZE_OF_DIFFERENCE * (cells.effective_size - 1))
 
-
+# %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a14-2
 def paired_differences(
     cells: PRRCells,  # Methods under one metric
     pairs: list,  # Pairs of positions of methods: first, second

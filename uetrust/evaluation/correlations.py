@@ -26,7 +26,7 @@ def _row_pearson(x, y, ok):  # Pearson of each row over its cells `ok`
 def _row_spearman(x, y, ok):  # Spearman; missing cells are ranked last and then left out
     return _row_pearson(*(midranks(np.where(ok, side, np.inf)) for side in (x, y)), ok)
 
-
+# %% ../../nbs/04_evaluation/11_correlations.ipynb #6ee0425f-1
 def _row_kendall(x, y, ok):  # Kendall's tau-b; signs of all pairs for short rows, SciPy for long ones
     from scipy.stats import kendalltau
 
@@ -90,7 +90,7 @@ def score_matrices(
         )
     return arrays
 
-
+# %% ../../nbs/04_evaluation/11_correlations.ipynb #e93c0f2d-1
 def _mean_correlation(
     x: np.ndarray,  # Scores, shape [groups,N]
     y: np.ndarray,  # Other scores, shape [groups,N]
@@ -116,7 +116,7 @@ def pooled_level(
     "One correlation over all cells."
     return _mean_correlation(*(table.reshape(1, -1) for table in score_matrices(metric, human)), coef)
 
-
+# %% ../../nbs/04_evaluation/11_correlations.ipynb #6313c924-1
 def _per_document_level(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores, same shape
@@ -150,7 +150,7 @@ def resampled_system_means(
     unit = 2.0 ** (np.ceil(np.log2(np.where(finite, largest, 1))) - 46)
     return np.where(finite, np.round(mean / unit) * unit, mean)
 
-
+# %% ../../nbs/04_evaluation/11_correlations.ipynb #6313c924-2
 def _system_means(
     scores: np.ndarray,  # Scores, systems x documents; NaN where missing
 ) -> np.ndarray:  # Shape [systems]; NaN for a system without scores
@@ -205,7 +205,7 @@ def _pair_counts(
     )
     return PairCounts(*(int(pairs.sum()) for pairs in kinds))
 
-
+# %% ../../nbs/04_evaluation/11_correlations.ipynb #b52ddb74-1
 def _kendall_variant(
     metric,  # Metric scores, shape [N], no NaN
     human,  # Human scores, shape [N], no NaN
@@ -331,7 +331,7 @@ def _group_residuals(
     x = x - first[groups]  # a group of equal scores is now exactly 0, whatever the rounding of its mean
     return x - (np.bincount(groups, x) / n)[groups]
 
-
+# %% ../../nbs/04_evaluation/11_correlations.ipynb #97b1eb9f-1
 def _correlation_p(r, free):  # Two-sided p on `free` degrees of freedom
     from scipy.special import stdtr
 

@@ -49,7 +49,7 @@ class ReleasedAreas(NamedTuple):
     random: float  # Mean over the released shuffles
     value: float  # (method-random)/(oracle-random); the raw area if quality is constant
 
-
+# %% ../../nbs/04_evaluation/05_definitions.ipynb #e1e48e0d-1
 def released_prr(
     quality,  # Quality, larger is better, shape [N]; NaN drops the pair
     uncertainty,  # Uncertainty, larger is less certain, shape [N]; NaN drops the pair
@@ -108,7 +108,7 @@ class _PRRDefinition:
         False  # Whether it draws random orders without a seed; the function then has the argument seed
     )
 
-
+# %% ../../nbs/04_evaluation/05_definitions.ipynb #82c77758-1
 PRR_DEFINITIONS = {}  # Name -> `_PRRDefinition`
 
 
@@ -162,7 +162,7 @@ def _lm_polygraph(quality, uncertainty):
 def _lm_polygraph_50(quality, uncertainty):
     return released_prr(quality, uncertainty, max_rejection=0.5).value
 
-
+# %% ../../nbs/04_evaluation/05_definitions.ipynb #9c7b24ba-1
 def _certain_first(quality, uncertainty):
     return quality[np.argsort(uncertainty, kind="stable")]
 
@@ -231,7 +231,7 @@ def _he2024_sum(quality, uncertainty):
 def _trapezoid(values):  # Area over steps of 1/n; sums of two neighbours in the precision of the values
     return ((values[1:] + values[:-1]) * np.float64(1 / len(values))).sum() / 2
 
-
+# %% ../../nbs/04_evaluation/05_definitions.ipynb #aacc347d-1
 def _forced_truth(quality):  # Mean quality with the first i items made perfect, i = 0..n-1
     gained = np.concatenate([[0.0], np.cumsum(100 - quality)[:-1]])
     return (quality.sum() + gained) / len(quality)

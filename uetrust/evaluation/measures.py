@@ -43,7 +43,7 @@ def auprc(
     labels, uncertainty = labelled_pairs(quality, uncertainty, tau)
     return float(average_precision_score(~labels, midranks(uncertainty)))
 
-
+# %% ../../nbs/04_evaluation/08_measures.ipynb #d6202f11-1
 def base_rate(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty: only samples that have both are counted
@@ -177,7 +177,7 @@ def auarc(
     "AUARC: area under the accuracy-rejection curve."
     return _curve_area(_selective_quality(quality, uncertainty, ties), area)
 
-
+# %% ../../nbs/04_evaluation/08_measures.ipynb #7341438e-1
 def _accuracy_at_quantile(
     quality,  # Quality or accuracy, larger is better
     uncertainty,  # Uncertainty, larger is less certain
@@ -228,7 +228,7 @@ def selective_accuracy(
     curve = _selective_quality(quality, uncertainty, ties)
     return float(curve[int(np.ceil(np.round(coverage * len(curve), 9))) - 1])
 
-
+# %% ../../nbs/04_evaluation/08_measures.ipynb #c031150a-1
 @measure(unit="[0,1]", cite="Geifman & El-Yaniv 2017, https://arxiv.org/abs/1705.08500")
 def coverage_at_risk(
     quality,  # Quality, or labels 0 and 1 (see `acceptable_labels`)
@@ -296,7 +296,7 @@ def spearman_uq(
     quality, uncertainty = _both_vary(quality, uncertainty)
     return float(np.corrcoef(midranks(uncertainty), midranks(-quality))[0, 1])
 
-
+# %% ../../nbs/04_evaluation/08_measures.ipynb #15ec29cc-1
 @measure(unit="[-1,1], 0 random", cite="Kendall 1945, tau-b, https://doi.org/10.2307/2332303")
 def kendall_uq(
     quality,  # Quality, larger is better

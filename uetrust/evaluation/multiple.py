@@ -101,7 +101,7 @@ def mean_row_correlation(
     n = len(z)
     return float(((z.sum(0) ** 2 - (z**2).sum(0)).mean() / (n - 1)) / (z**2).sum(0).mean())
 
-
+# %% ../../nbs/04_evaluation/01_multiple.ipynb #c0de0104-1
 def same_sign_p(
     k: int,  # At least this many
     n: int,  # Of this many values
@@ -116,7 +116,7 @@ def same_sign_p(
     tail = binom.sf(k - 1, n, ndtr(t * np.sqrt(rho / (1 - rho))))
     return float(2 * (tail * density).sum() / density.sum())
 
-
+# %% ../../nbs/04_evaluation/01_multiple.ipynb #c0de0104-2
 def column_mean_p(
     z,  # Values of one column, divided by the standard deviation of chance, shape [n]
     rho: float = 0.0,  # Correlation between any two of them

@@ -24,7 +24,7 @@ def need_joining(
     numbers = quality.dtype.kind in "fiub" and uncertainty.dtype.kind in "fiub"
     return not (numbers and quality.index.is_unique and quality.index.equals(uncertainty.index))
 
-
+# %% ../../nbs/04_evaluation/04_pairs.ipynb #bb6b598f-1
 def score_vectors(
     quality,  # Quality of N samples; no text
     uncertainty,  # Uncertainty of the same samples
@@ -38,7 +38,7 @@ def score_vectors(
         )
     return quality, uncertainty
 
-
+# %% ../../nbs/04_evaluation/04_pairs.ipynb #bb6b598f-2
 def complete_pairs(
     quality,  # Quality of N samples, larger is better; NaN where missing
     uncertainty,  # Uncertainty of the same samples, larger is less certain; NaN where missing
@@ -74,7 +74,7 @@ def acceptable_labels(
     labels = np.where(np.isnan(scores), np.nan, scores >= tau)
     return pd.Series(labels, quality.index) if isinstance(quality, pd.Series) else labels
 
-
+# %% ../../nbs/04_evaluation/04_pairs.ipynb #862fbf15-1
 def labelled_pairs(
     quality,  # Quality as in `complete_pairs`, or labels 0 and 1
     uncertainty,  # Uncertainty as in `complete_pairs`

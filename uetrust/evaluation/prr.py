@@ -113,7 +113,7 @@ def _tie_note(group, method):
     share = group.tied_share[method]
     return f"{share:.0%} of uncertainties tied" if share > 0.01 else ""
 
-
+# %% ../../nbs/04_evaluation/07_prr.ipynb #2f7934ac-1
 def _sample_size_note(size):  # size: effective sample size of the risk
     if not size < CAUTION_SAMPLE_SIZE:
         return ""
@@ -149,7 +149,7 @@ def _notes(group):  # What a reader must know of each cell, shape [M,K]
     rows = [[note(method, metric) for metric in range(len(sizes))] for method in range(len(group.orders))]
     return np.array(rows, dtype=object)
 
-
+# %% ../../nbs/04_evaluation/07_prr.ipynb #2f7934ac-2
 def _fields(group):  # Every field of PRR as an array of shape [M,K]
     value, se = group.value, prr_standard_error(group)
     lo, hi = prr_interval(value, se, group.interval_size, group.lowest)
@@ -214,7 +214,7 @@ def _redefined(fields, definition, quality, uncertainty, options):  # Fields wit
         fields = fields._replace(**blank)
     return fields._replace(value=values.astype(float), note=_prefixed(notes, fields.note))
 
-
+# %% ../../nbs/04_evaluation/07_prr.ipynb #ad37237a-1
 def _joint_fields(quality, uncertainty, complete, documents, compat, options):
     "Fields of metrics and methods that lack the same samples, shape [M,K]; `complete` says which they have."
     if documents is not None:
@@ -250,7 +250,7 @@ def _options(area, ties, max_rejection, compat):  # Definition that `compat` nam
         area, max_rejection = ({"area": "mean", "max_rejection": 1.0} | (compat.area or {})).values()
     return compat, dict(area=area, ties="input" if compat else ties, max_rejection=max_rejection)
 
-
+# %% ../../nbs/04_evaluation/07_prr.ipynb #ad37237a-2
 def prr_table(
     # Quality, one row per sample and one column per metric; larger is better, NaN where missing
     quality: pd.DataFrame,
@@ -345,7 +345,7 @@ def prr(
     cells = quality[:, None], uncertainty[:, None]
     return PRR(*(field.item() for field in _joint_fields(*cells, complete, None, compat, options)))
 
-
+# %% ../../nbs/04_evaluation/07_prr.ipynb #e41b1e62-1
 def _is_refused(quality, scale):  # Whether `prr_table` has an error to say
     return np.isinf(quality).any() or scale and ((quality < scale[0]) | (quality > scale[1])).any()
 
@@ -363,7 +363,7 @@ def _joined_prr(quality, uncertainty, area, ties, max_rejection, clusters, compa
     )
     return PRR(*(table[field].tolist()[0] for field in PRR._fields))
 
-
+# %% ../../nbs/04_evaluation/07_prr.ipynb #e41b1e62-2
 def prr_value(
     quality,  # As in `prr`
     uncertainty,  # As in `prr`
@@ -408,7 +408,7 @@ class _PRRDifference(NamedTuple):
     def __repr__(self):
         return result_line(self, se=self.se, p=self.p, n=self.n)
 
-
+# %% ../../nbs/04_evaluation/07_prr.ipynb #257ab432-1
 def prr_difference(
     quality,  # Quality, larger is better, shape [N]
     first,  # Uncertainty of the first method, shape [N]

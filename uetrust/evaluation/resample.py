@@ -100,7 +100,7 @@ def _shifted_areas(order, risk, members, block_of, block_risk, total):  # Areas 
     sums = _running_sums(order, block_risk, total, members.shape[1])
     return areas + sums[-1] - sums[done]
 
-
+# %% ../../nbs/04_evaluation/03_resample.ipynb #7948b712-1
 def delete_cluster_areas(
     order: TieOrder,  # Order of N items, with blocks of ties
     ids: np.ndarray,  # Cluster of each item, integers 0..C-1, shape [N]
@@ -134,7 +134,7 @@ def total_weight(
     "Sum of the rank weights: the area when every risk is 1."
     return (n + 1) / 2 if area == "sum" else np.ones_like(n, dtype=float)
 
-
+# %% ../../nbs/04_evaluation/03_resample.ipynb #ad582015-1
 def oracle_gain(
     random: np.ndarray,  # Expected area of a random order, any shape
     oracle: np.ndarray,  # Area of the best possible order, same shape
@@ -169,7 +169,7 @@ def cluster_ids(
         )
     return ids
 
-
+# %% ../../nbs/04_evaluation/03_resample.ipynb #263ae30a-1
 def bootstrap_counts(
     n: int,  # Number of items
     draws: int,  # Number of replicates

@@ -66,7 +66,7 @@ class ShuffledCount(NamedTuple):
     lo: int  # Ends of its 95 % interval
     hi: int
 
-
+# %% ../../nbs/04_evaluation/14_shuffled.ipynb #cc4b45bf-1
 def shuffled_columns(
     count: ShuffledCount | None,  # None where no names were shuffled
 ) -> dict:  # classical, shuffled, shuffled_lo, shuffled_hi; NaN where no names were shuffled
@@ -74,7 +74,7 @@ def shuffled_columns(
     names = dict(classical="significant", shuffled="mean", shuffled_lo="lo", shuffled_hi="hi")
     return {name: getattr(count, field, np.nan) for name, field in names.items()}
 
-
+# %% ../../nbs/04_evaluation/14_shuffled.ipynb #cc4b45bf-2
 class ShuffledAgreement(NamedTuple):
     "Correlations of all pairs, and what is left of them when names are shuffled"
 
@@ -94,7 +94,7 @@ class ShuffledAgreement(NamedTuple):
     def count(self):  # A `ShuffledCount`
         return ShuffledCount(len(self.null_significant), self.null_rho, self.significant, *self.null_count)
 
-
+# %% ../../nbs/04_evaluation/14_shuffled.ipynb #cc4b45bf-3
 def _null_correlations(df, coef, draws, seed, chunk=2**22):  # Of all pairs of columns, [draws, pairs]
     x, (first, second) = df.to_numpy(), np.triu_indices(df.shape[1], 1)
     copies, known = shuffle_within_rows(x, draws, seed), ~np.isnan(x)
@@ -108,7 +108,7 @@ def _null_correlations(df, coef, draws, seed, chunk=2**22):  # Of all pairs of c
             null[start : start + step, pairs] = rank_correlations(part, coef)[:, first[pairs], second[pairs]]
     return null
 
-
+# %% ../../nbs/04_evaluation/14_shuffled.ipynb #cc4b45bf-4
 def _tails(null, rho):  # Sorted null [M], observed [pairs]: shares at most and at least as large
     n = len(null)
     below = (1 + np.searchsorted(null, rho, "right")) / (1 + n)
@@ -138,7 +138,7 @@ def _critical_tau(n, alpha):  # Smallest tau-b without ties that is significant;
     results = [tested(k) for k in range(n * (n - 1) // 4 + 1)]
     return min((r for r, _, p in results if p <= alpha), default=np.nan)
 
-
+# %% ../../nbs/04_evaluation/14_shuffled.ipynb #cc4b45bf-5
 def shuffled_agreement(
     table: pd.DataFrame,  # Numbers, for example PRR: metrics x methods; NaN where undefined
     # What is compared: 'columns' (names shuffled inside each row) or 'rows' (inside each column)
@@ -202,7 +202,7 @@ def equivalence_p(
     size = rho if side == "upper" else abs(rho)  # By symmetry the nearer margin has the larger p
     return np.where(np.isnan(rho), np.nan, (1 + np.searchsorted(null, size, "right")) / (1 + draws))[()]
 
-
+# %% ../../nbs/04_evaluation/14_shuffled.ipynb #9614888f-1
 @lru_cache
 def smallest_equivalence_p(
     n: int,  # Observations
@@ -213,7 +213,7 @@ def smallest_equivalence_p(
     least = abs(_rho_at_margin(int(n), margin, 19999, 0)).min() if side == "both" else -1
     return float(equivalence_p(least, n, margin, side))
 
-
+# %% ../../nbs/04_evaluation/14_shuffled.ipynb #9614888f-2
 def partial_conjunction_p(
     p,  # p-values, shape [n]
     k: int,  # At least this many effects are claimed

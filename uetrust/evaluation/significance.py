@@ -57,7 +57,7 @@ def bootstrap_sample(
         table[:, columns if paired else indices(table.shape[1])] for table in others
     ]
 
-
+# %% ../../nbs/04_evaluation/13_significance.ipynb #87fc9365-1
 class _BootstrapInterval(NamedTuple):
     "A correlation and its bootstrap interval"
 
@@ -90,7 +90,7 @@ def _repeated_spearman(x, y, counts):
         rho = (counts * a * b).sum(1) / np.sqrt(var_a * var_b)
         return np.where((var_a > 1e-9) & (var_b > 1e-9), rho, np.nan)
 
-
+# %% ../../nbs/04_evaluation/13_significance.ipynb #87fc9365-2
 def _document_counts(
     n, draws, rng
 ):  # How often every sample has each document, drawn as `bootstrap_sample` does
@@ -130,7 +130,7 @@ def _repeated_kendall(x, y, counts):
 _REPEATED = dict(spearman=_repeated_spearman, kendall=_repeated_kendall)
 _MOST_PAIRED = 4096  # Cells for which the signs of all pairs are kept
 
-
+# %% ../../nbs/04_evaluation/13_significance.ipynb #87fc9365-3
 def _is_repeated(coef, n):  # Whether `_REPEATED` has the coefficient for n cells
     return coef == "spearman" or (coef == "kendall" and n <= _MOST_PAIRED)
 
@@ -171,7 +171,7 @@ def _resampled_correlations(tables, level, coef, units, draws, rng, paired=True)
 def _percentile_interval(draws, level):  # Ends of the middle `level` of the draws that exist
     return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2]) if len(draws) else (np.nan, np.nan)
 
-
+# %% ../../nbs/04_evaluation/13_significance.ipynb #87fc9365-4
 def bootstrap_interval(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores; the same documents unless paired=False
@@ -251,7 +251,7 @@ def bootstrap_difference(
 def _swap_rows(shape, rng):
     return np.broadcast_to(rng.random(shape[0])[:, None] > 0.5, shape)
 
-
+# %% ../../nbs/04_evaluation/13_significance.ipynb #f41442b3-1
 def _swap_columns(shape, rng):
     return np.broadcast_to(rng.random(shape[1]) > 0.5, shape)
 
@@ -291,7 +291,7 @@ class _SwapTest(NamedTuple):
     def __repr__(self):
         return result_line(self, p=self.p, draws=len(self.draws), undefined=self.undefined or None)
 
-
+# %% ../../nbs/04_evaluation/13_significance.ipynb #f41442b3-2
 def swap_test(
     first,  # Scores of one metric, systems x documents; NaN where missing
     second,  # Scores of the other, same shape
@@ -397,7 +397,7 @@ def sign_flip_p(
     p[i, j] = (flipped[:, i] - flipped[:, j] >= total[i] - total[j]).mean(0)
     return p
 
-
+# %% ../../nbs/04_evaluation/13_significance.ipynb #0a110f02-1
 def soft_pairwise_accuracy(
     metric,  # Segment scores, systems x segments, no NaN
     human,  # Human scores, systems x segments, no NaN

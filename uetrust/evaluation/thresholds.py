@@ -66,7 +66,7 @@ def fit_logistic(
     model = LogisticRegression(class_weight=class_weight).fit((x[:, None] - mean) / sd, y)
     return lambda scores: model.predict((np.asarray(scores)[:, None] - mean) / sd)
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #2f709f90-1
 def fit_isotonic(
     x: np.ndarray,  # Training scores, shape [N]
     y: np.ndarray,  # Training labels 0 and 1, shape [N]
@@ -79,7 +79,7 @@ def fit_isotonic(
     model = IsotonicRegression(out_of_bounds="clip" if clip else "nan").fit(x, y)
     return lambda scores: (model.predict(np.asarray(scores)) > 0.5).astype(int)
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #2f709f90-2
 def _fit_stump(
     x: np.ndarray,  # Training scores, shape [N]
     y: np.ndarray,  # Training labels 0 and 1, shape [N]
@@ -101,7 +101,7 @@ def check_option(what, name, options):  # The name, or an error that lists the o
         raise ValueError(f"{what} is one of {list(options)}, got {name!r}")
     return name
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #2f709f90-3
 def fit_classifier(
     classifier: str,  # One of `CLASSIFIERS`
     x: np.ndarray,  # Training scores, shape [N]
@@ -137,7 +137,7 @@ TRUE_DOMAINS = dict(
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #4617b24e
 LEARNING_MODES = ("xdomain", "outdomain", "indomain", "indata", "outdata")
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #4617b24e-1
 def _learning_pools(
     dataset: np.ndarray,  # Data set of each row
     this,  # The data set in question
@@ -181,7 +181,7 @@ def _random_splits(
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #3954701b
 ACCURACY_FIELDS = ("auc",) + ClassificationRates._fields
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #3954701b-1
 def _split_rates(
     x,  # Scores of one metric, shape [N]
     y,  # Labels 0 and 1, shape [N]
@@ -220,7 +220,7 @@ def _checked_columns(
         )
     return labels.astype(int), data["dataset"].to_numpy(), metrics
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #3954701b-2
 def _is_alone(this, dataset, domain):  # Whether no other data set has the same domain
     return sum(domain[name] == domain[this] for name in pd.unique(dataset)) == 1
 
@@ -244,7 +244,7 @@ def _all_splits(
         )
     return pairs
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #3954701b-3
 def expected_accuracy(
     data: pd.DataFrame,  # One row per summary: columns dataset, label (1 faithful, 0 not), and one per metric
     domain: dict,  # Data set -> domain, such as `TRUE_DOMAINS`
@@ -293,7 +293,7 @@ def expected_accuracy(
             rows.append((this, metric, *size, *mean(np.array(values), axis=0)))
     return pd.DataFrame(rows, columns=["dataset", "metric", "tests", "n_learn", "n_test", *ACCURACY_FIELDS])
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #3954701b-4
 def mean_of_defined(a, axis):  # Mean over the splits that have a value; NaN if none has
     n = (~np.isnan(a)).sum(axis)
     return np.divide(np.nansum(a, axis), n, out=np.full(n.shape, np.nan), where=n > 0)
@@ -310,7 +310,7 @@ def metrics_by_accuracy(
     means = by_metric.agg(lambda values: values.mean(skipna=False))
     return means.assign(rank=means["accuracy"].rank(ascending=False, method="first").astype("Int64"))
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #3fb095c0-1
 def auc_agreement(
     means: pd.DataFrame,  # From `metrics_by_accuracy`
     by: str = "accuracy",  # Column to compare with AUC
@@ -419,7 +419,7 @@ def _logistic_coefficients(z, y, weights, most):
         "the scores may hold values of very different size"
     )
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #2f321c87-1
 def _logistic(x, y, weights, most=100):  # L2 penalty on the slope, C = 1, of standardised scores
     mean, sd = x.mean(0), x.std(0)
     sd = np.where(sd > 0, sd, 1)

@@ -40,7 +40,7 @@ def averaged_prefixes(
         )
     return prefixes
 
-
+# %% ../../nbs/04_evaluation/02_weights.ipynb #57aa0f6d-1
 @lru_cache(maxsize=8)
 def _kept_weights(n, area, max_rejection):  # Read-only
     if area == "sum":
@@ -106,7 +106,7 @@ class TieOrder(NamedTuple):
         "Block of each position, shape [N]"
         return np.repeat(np.arange(len(self.start)), self.size)
 
-
+# %% ../../nbs/04_evaluation/02_weights.ipynb #3d8c6c6c-1
 def tie_order(
     uncertainty: np.ndarray,  # Uncertainty, shape [N], larger is less certain; infinities sort last or first
     ties: str = "average",  # One of `TIE_RULES`
@@ -160,7 +160,7 @@ def block_mean(
         else np.add.reduceat(position_weights, order.start) / order.size
     )
 
-
+# %% ../../nbs/04_evaluation/02_weights.ipynb #d9c15550-1
 def item_weights(
     order: TieOrder,  # Order of the items
     position_weights: np.ndarray,  # Weight of each position, shape [N]
@@ -207,7 +207,7 @@ def tie_variance(
     risk_squares = _sums_of_squares(risk[order.item[at]], start, size)
     return (weight_squares * risk_squares / (size[:, None] - 1)).sum(0)
 
-
+# %% ../../nbs/04_evaluation/02_weights.ipynb #e74a5783-1
 def tie_extremes(
     order: TieOrder,  # Order with blocks of ties
     position_weights: np.ndarray,  # Weight of each position, shape [N]

@@ -116,7 +116,7 @@ def bank_row(
         logprobs=logprobs,
     )
 
-
+# %% ../../nbs/06_generation/02_bank.ipynb #cc98cdcb-1
 def _schema():
     import pyarrow as pa
 
@@ -132,7 +132,7 @@ def _schema():
         [pa.field(name, types.get(name, pa.string()), nullable=name in optional) for name in BANK_COLUMNS]
     )
 
-
+# %% ../../nbs/06_generation/02_bank.ipynb #cc98cdcb-2
 def _check_bank_rows(
     df: pd.DataFrame,  # Rows with sample, kind and k
     texts: dict,  # Kind -> texts per source; None when their number varies
@@ -171,7 +171,7 @@ def sources_digest(
     "Fingerprint (a hash) of the sources of a shard."
     return value_digest(part[["id", "source"]].to_numpy().tolist())
 
-
+# %% ../../nbs/06_generation/02_bank.ipynb #42ee39e0-1
 def write_shard(
     folder,  # The bank
     name: str,  # '00000.parquet', ...
@@ -194,7 +194,7 @@ def write_shard(
         Path(folder) / name, pa.Table.from_pylist(rows, _schema()), about | dict(sources=sources_digest(part))
     )
 
-
+# %% ../../nbs/06_generation/02_bank.ipynb #42ee39e0-2
 def read_shard(
     path,  # A shard
 ) -> pd.DataFrame:  # One row per text
@@ -286,7 +286,7 @@ FILE_FIELDS = dict(
     logprobs="a list of finite numbers, none above 0",
 )
 
-
+# %% ../../nbs/06_generation/02_bank.ipynb #b3dad288-1
 def _is_text(value):
     return isinstance(value, str)
 
@@ -326,7 +326,7 @@ def _record(line, where):  # One line as a dict of known fields
             raise ValueError(f"{where}, field {field!r} must be {FILE_FIELDS[field]}, found {found}")
     return record
 
-
+# %% ../../nbs/06_generation/02_bank.ipynb #b3dad288-2
 def _first_invalid(field, value):  # What to show of an invalid value
     if not isinstance(value, list) or FILE_FIELDS[field] == "a text":
         return f"{type(value).__name__} {str(value)[:40]!r}"
@@ -359,7 +359,7 @@ def _records(name, text):  # Records of a file, each with an id of its own
         seen[record["id"]] = i
     return records
 
-
+# %% ../../nbs/06_generation/02_bank.ipynb #b3dad288-3
 def _record_rows(record):  # Bank rows of the summary and the samples
     samples = enumerate(record.get("samples", []))
     return [
@@ -387,7 +387,7 @@ def _read_generations(
         bank_provenance(dataset or Path(path).stem, generator, name, sha, {}, texts),
     )
 
-
+# %% ../../nbs/06_generation/02_bank.ipynb #b3dad288-4
 def bank_from_file(
     folder,  # The bank to make
     path,  # .jsonl file

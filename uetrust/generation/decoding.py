@@ -95,8 +95,6 @@ HE2024_DECODING = Decoding(
     seed=42,
 )
 DECODING_PRESETS = dict(default=DEFAULT_DECODING, he2024=HE2024_DECODING)
-
-
 TEXT_BYTES = 1_000  # Memory of a stored text beside its tokens
 TOKEN_BYTES = 16  # Of one token: its id, and its characters
 
@@ -118,7 +116,7 @@ def check_decoding_size(
     if problem := memory_problem(needed, f"{asked} for {min(sources, max(batch, shard))} sources at a time"):
         raise ValueError(f"{problem}. Ask for fewer or shorter texts (--samples, --max-new-tokens)")
 
-
+# %% ../../nbs/06_generation/01_decoding.ipynb #c9336ae1-1
 def decoding_preset(
     name: str,  # 'default' or 'he2024'
 ) -> Decoding:  # Its settings
@@ -144,7 +142,7 @@ def resolved_settings(
         settings, **{name: value for name, value in own.items() if getattr(settings, name) is None}
     )
 
-
+# %% ../../nbs/06_generation/01_decoding.ipynb #6f4f440a-1
 def settings_to_record(
     settings: Decoding,  # Resolved
     template: str,  # The template that was used: `prompt` or `document`
@@ -155,14 +153,14 @@ def settings_to_record(
     numbers = {name: value for name, value in asdict(settings).items() if name not in templates}
     return numbers | dict(prompt=template) | system_to_record(settings) | more
 
-
+# %% ../../nbs/06_generation/01_decoding.ipynb #6f4f440a-2
 def system_to_record(
     settings: Decoding,  # Any
 ) -> dict:  # Empty where there is none, so that records of old are those of today
     "The system message as provenance records it."
     return dict(system=settings.system) if settings.system else {}
 
-
+# %% ../../nbs/06_generation/01_decoding.ipynb #6f4f440a-3
 def settings_from_record(
     settings: dict,  # From the provenance of a bank
 ) -> Decoding:  # Its template stands for both kinds of model
@@ -170,7 +168,7 @@ def settings_from_record(
     given = {name: value for name, value in settings.items() if name in Decoding.__dataclass_fields__}
     return Decoding(**given | dict(document=given["prompt"])) if "prompt" in given else Decoding(**given)
 
-
+# %% ../../nbs/06_generation/01_decoding.ipynb #6f4f440a-4
 def chat_messages(
     prompt: str,  # With the source in it
     system: str = "",  # Of the settings

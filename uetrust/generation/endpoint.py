@@ -70,7 +70,7 @@ def _check_address(url, secret):
             "Put the key into an environment variable and name it in key_env"
         )
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #411d6111-1
 @dataclass(frozen=True)
 class Endpoint:
     """A server and its prices; it holds the name of the API key's environment variable, never the key
@@ -157,7 +157,7 @@ class _EndpointRequest(NamedTuple):
         # A token has at least one byte; a chat template adds some
         return len(canonical_json(self.body).encode()) + 256, self.n * limit
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #894642b8-1
 def _text_request(
     endpoint: Endpoint,  # The server
     settings: Decoding,  # Resolved
@@ -189,7 +189,7 @@ def _text_request(
     body = {name: value for name, value in (body | (endpoint.extra or {})).items() if value is not None}
     return request_with_key(endpoint, sample.id, kind, first, n, body)
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #894642b8-2
 def request_with_key(
     endpoint: Endpoint,  # The server
     sample: str,  # Name of the sample
@@ -204,7 +204,7 @@ def request_with_key(
         sample, kind, first, n, path, body, value_digest([path, endpoint.revision, body, first])
     )
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #894642b8-3
 def text_requests(
     endpoint: Endpoint,  # The server
     samples: pd.DataFrame,  # One row per source: id, source
@@ -253,7 +253,7 @@ def _is_listed_token(entry):
         isinstance(entry, dict) and isinstance(entry.get("token"), str) and _is_number(entry.get("logprob"))
     )
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #d9bf4ce2-1
 def _chat_logprobs(found):  # None in an unknown form
     tokens = found.get("content")
     if not (isinstance(tokens, list) and all(map(_is_listed_token, tokens))):
@@ -289,7 +289,7 @@ def _checked_choice(choice, i, chat, secret):
     text = _given_text(answer, checked["finish_reason"], message)
     return checked | (dict(message=message | dict(content=text)) if chat else dict(text=text))
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #d9bf4ce2-2
 def _checked_usage(usage):
     counted = usage if isinstance(usage, dict) else {}
     return {name: n for name, n in counted.items() if type(n) is int and 0 <= n < _MOST_COUNTED}
@@ -328,7 +328,7 @@ def checked_reply(
 class BudgetReached(Stopped):
     "The next request might cost more than is left. Nothing was sent."
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #e5b3b0a4-1
 class _CacheFailed(Stopped):
     "The file of replies can no longer be written. No further request is sent."
 
@@ -367,7 +367,7 @@ def _is_running(owner, since):  # Whether the process of a claim can still answe
 def _host_name():
     return socket.gethostname().replace(" ", "_") or "localhost"
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #e5b3b0a4-2
 def _open_database(path):  # Of replies; an error says what the file is instead
     def refuse(why):
         return ValueError(f"{path} cannot hold replies: {why}. Name another file, with --cache for a judge")
@@ -405,7 +405,7 @@ def _damage(database):  # What a row of ours cannot hold; '' when all is well
         return "a claim (pending) names no process"
     return ""
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #e5b3b0a4-3
 def _is_ours(database, tables):
     def columns(table):
         return [row[1] for row in database.execute(f"pragma table_info({table})")]
@@ -446,7 +446,7 @@ def _transaction(database, execute):  # Statements of a block, all of them or no
 _ANSWER = "insert into reply values (?,?,?,?) on conflict(key) do update set reply=?3, cost=max(cost,0)+?4"
 _UNSURE_PER_REQUEST = 2  # Attempts without a reply that are booked at most
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9c6c5f5d-1
 class ReplyCache:
     "Raw replies by the fingerprint of their request, their cost, and claims of requests under way"
 
@@ -574,7 +574,7 @@ class ReplyCache:
     def _transaction(self):
         return _transaction(self.db, self._execute)
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9c6c5f5d-2
 def _budget_message(budget, paid, reserved, cost):
     return (
         f"the budget of {budget:g} would be passed: {paid:.6g} paid, {reserved:.6g} set "
@@ -586,11 +586,11 @@ def _budget_message(budget, paid, reserved, cost):
 class EndpointError(Stopped):
     "A request that was not answered. The message says what the server said."
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-1
 class _RequestRefused(EndpointError):
     "A request that the server will not answer, for its own content: a text too long, or not permitted"
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-2
 class _RequestUnanswered(_RequestRefused):
     "A request whose attempts are used up, while the server may answer others"
 
@@ -628,7 +628,7 @@ def _api_key(
         )
     return found
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-3
 def _is_local(endpoint):  # On this machine: no proxy, and a port that is not the same tomorrow
     return urlsplit(endpoint.url).hostname in ("127.0.0.1", "localhost", "::1")
 
@@ -660,7 +660,7 @@ def _read_body(reply, most, seconds):  # Cut off when it does not end
         raise http.client.IncompleteRead(bytes(body), reply.length)
     return bytes(body).decode("utf-8", "replace")
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-4
 def _raw_reply(endpoint, request, secret):
     proxies = [urllib.request.ProxyHandler({})] if _is_local(endpoint) else []
     opener = urllib.request.build_opener(_NoRedirect, *proxies)
@@ -688,7 +688,7 @@ def _retry_after(
     except ValueError:
         return None
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-5
 def _error_body(error):  # What the server wrote with the status
     try:
         return error.read(2**16).decode("utf-8", "replace")
@@ -722,7 +722,7 @@ def _http_failure(error, secret):  # What an HTTP status means
         error=_RequestRefused if code in (400, 413, 422) else unanswered,
     )
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-6
 _NEVER_SENT = (socket.gaierror, ConnectionRefusedError, ssl.SSLError)
 _NO_WAY = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL)
 _STAYS = (socket.EAI_NONAME,)  # A name that nobody has
@@ -772,7 +772,7 @@ def _retry_pause(
         endpoint.backoff * 2**attempt * (0.5 + spread) if asked is None else asked + endpoint.backoff * spread
     )
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a-1
 def _send_until_answered(
     endpoint: Endpoint,  # The server
     request: _EndpointRequest,  # What to send
@@ -813,7 +813,7 @@ def _require_content(endpoint, asked, raw, i):  # Of a reply that was paid for
         failure = _Failed(why=str(error), retry=False, may_be_billed=True)
         raise _RequestRefused(_failure_message(endpoint, asked, failure, i)) from None
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a-2
 def _used_tokens(raw, asked):  # Tokens as the server counted them; an upper bound when it did not
     usage = _checked_usage(json.loads(raw).get("usage"))
     return tuple(
@@ -850,7 +850,7 @@ def _send_or_note(endpoint, asked, cache, stop, refused, failing):
         stop.set()
         raise
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a-3
 def _answer_all(endpoint, requests, cache, refused, watch, answered):  # Several at a time
     stop, failing = threading.Event(), [None] * answered
     with ThreadPoolExecutor(endpoint.concurrency) as pool:
@@ -887,7 +887,7 @@ def _check_listening(endpoint):
         "start the server, or name another address"
     )
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a-4
 def endpoint_replies(
     endpoint: Endpoint,  # The server
     requests: list,  # From `text_requests`
@@ -925,7 +925,7 @@ def _reply_choices(endpoint, asked, reply):  # Of each text asked for
         )
     return found[: asked.n]
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-1
 def _choice_row(endpoint, asked, i, choice):
     text = choice["message"]["content"] if endpoint.chat else choice["text"]
     if text is None:
@@ -960,7 +960,7 @@ def reply_choices(
         raise EndpointError(next(iter(refused.values())) + more)
     return [(asked, _reply_choices(endpoint, asked, replies[asked.key])) for asked in requests]
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-2
 def generate_remotely(
     endpoint: Endpoint,  # The server
     samples: pd.DataFrame,  # One row per source: id, source
@@ -974,7 +974,7 @@ def generate_remotely(
         for i, choice in enumerate(choices)
     ]
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-3
 def estimate_cost(
     endpoint: Endpoint,  # Its prices
     samples: pd.DataFrame,  # One row per source
@@ -986,7 +986,7 @@ def estimate_cost(
     "Estimated cost of the texts of all samples. Nothing is sent."
     return estimate_request_cost(endpoint, text_requests(endpoint, samples, settings), cache)
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-4
 def estimate_request_cost(
     endpoint: Endpoint,  # Its prices
     requests: list,  # Any
@@ -1011,7 +1011,7 @@ def estimate_request_cost(
         dtype=object,
     )
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-5
 def _endpoint_provenance(
     endpoint: Endpoint,  # The server
     dataset: str,  # Name of the dataset
@@ -1036,7 +1036,7 @@ def _endpoint_provenance(
         dataset, generator, endpoint.model, endpoint.revision, recorded, settings.texts, url=url
     )
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-6
 def fill_endpoint_bank(
     folder,  # The bank
     dataset: str,  # Name of the dataset

@@ -119,7 +119,7 @@ class _GumbelMax:
         self.step += 1
         return noisy
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #bb4121cf-1
 def _sampling_processors(
     settings: Decoding,  # Resolved
 ) -> LogitsProcessorList:  # Called with (ids, logits)
@@ -150,7 +150,7 @@ def render_prompts(
 
     return [fit_prompt(render, tokens, source, prompt_limit(model, settings)) for source in sources]
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #59746e36-1
 def encode_prompt(
     model: Model,  # From `load`
     prompt: str | list,  # A text, or messages with role and content
@@ -162,7 +162,7 @@ def encode_prompt(
     # A chat template brings its own special tokens
     return tokenizer(prompt, add_special_tokens=not chat, verbose=False).input_ids
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #59746e36-2
 def check_system(
     model: Model,  # From `load`
     settings: Decoding,  # Settings
@@ -182,17 +182,17 @@ def check_system(
     if problem:
         raise ValueError(f"{model.id} takes no system message, its chat template {problem}. {remedy}")
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #59746e36-3
 def is_chat_model(model: Model) -> bool:  # Causal, with a chat template
     "Whether this is a chat model."
     return model.kind == "causal" and model.tokenizer.chat_template is not None
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #59746e36-4
 def prompt_template(model: Model, settings: Decoding) -> str:  # With {source}
     "Prompt template for this kind of model."
     return settings.document if model.kind == "seq2seq" else settings.prompt
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #59746e36-5
 def prompt_limit(model: Model, settings: Decoding) -> int:  # Tokens
     "Longest prompt that leaves enough positions for the text after it."
     left = min(settings.max_prompt, model.window - (settings.max_new_tokens if model.kind == "causal" else 0))
@@ -234,7 +234,7 @@ class _RoomyLayer(DynamicLayer):
         held[:, :, n:end] = new
         return held[:, :, :end]
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #8e544b4a-1
 def _with_room(
     cache: Cache,  # Of a prompt
 ) -> Cache:  # The same; layers that hold all tokens can grow without a copy
@@ -305,7 +305,7 @@ def _generation_config(model, settings, **options):  # The checkpoint's constrai
     config.update(**ours | options)
     return config
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #4dfc4038-1
 def _plain(model, ids, mask, times, beams):  # Inputs of `generate`, nothing computed before
     return dict(input_ids=ids.repeat_interleave(times, 0), attention_mask=mask.repeat_interleave(times, 0))
 
@@ -336,7 +336,7 @@ def _prefilled(model, ids, mask, times, beams):
     cache.batch_repeat_interleave(times * beams)
     return inputs | {CACHE: _with_room(cache)}
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #4dfc4038-2
 def _prompt_tensors(model, ids_of):  # Ids and mask of prompts; of one alone, when they cannot be padded
     if model.pads_prompts:
         return pad_for_model(model, ids_of, left=model.kind == "causal")
@@ -366,7 +366,7 @@ def _continued(inputs, ids, rows):  # Inputs of `generate` for the texts that go
     hidden = inputs["encoder_outputs"].last_hidden_state
     return _source(hidden[sources], mask[sources]) | own | {CACHE: cache}
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #4dfc4038-3
 # Token ids of a text for every row of the inputs; behind one that `stopping` ended come others
 def _texts(model, inputs, start, keys, settings, stopping):
     config, ends, most = _generation_config(model, settings), end_tokens(model), settings.max_new_tokens
@@ -393,7 +393,7 @@ def _texts(model, inputs, start, keys, settings, stopping):
         inputs = _continued(inputs, ids, torch.tensor(rows, device=model.device)) if left else {}
     return texts
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #4dfc4038-4
 @network_pass
 def decode_batch(
     model: Model,  # From `load`
@@ -425,7 +425,7 @@ def decode_batch(
     per = len(texts) // len(ids_of)
     return [texts[i : i + per] for i in range(0, len(texts), per)]
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #4dfc4038-5
 def end_tokens(
     model: Model,  # From `load`
 ) -> list:  # Token ids
@@ -484,7 +484,7 @@ def checkpoint_settings(
     config = model.model.generation_config
     return resolved_settings(settings, config.temperature, config.top_p, config.top_k)
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #d5aec7f7-1
 def _rows(model, sample, cut, settings, kind, texts):  # Bank rows of the texts of one sample
     def text(ids):
         return model.tokenizer.decode(ids, skip_special_tokens=True).strip()
@@ -505,7 +505,7 @@ def finish_reason(
     forced = config.forced_eos_token_id is not None and len(ids) == settings.max_new_tokens
     return "stop" if ids and ids[-1] in end_tokens(model) and not forced else "length"
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #d5aec7f7-2
 def check_can_write(model: Model):
     "Raise a `ValueError` unless this is a model that generates text."
     if model.kind not in ("seq2seq", "causal"):
@@ -514,7 +514,7 @@ def check_can_write(model: Model):
             "Texts come from 'seq2seq' and 'causal' models"
         )
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #d5aec7f7-3
 @network_pass
 def check_generation(
     model: Model,  # Seq2seq or causal model; each is tried once
@@ -532,7 +532,7 @@ def check_generation(
         _check_texts(model, "texts of a prompt alone are not its most probable words")
     model.writes_right = True
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #d5aec7f7-4
 def _writes_right(model):
     try:
         _check_texts(model, "texts of a batch are not those of each prompt alone")
@@ -553,7 +553,7 @@ def _check_texts(model, why):
                 ):
                     raise ValueError(f"a greedy token is less probable than another by {lost:.2g}")
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #d5aec7f7-5
 def generate_texts(
     model: Model,  # From `load`, seq2seq or causal
     samples: pd.DataFrame,  # One row per source: id, source
@@ -591,7 +591,7 @@ def generate_texts(
         rows |= zip(part, halve_when_out_of_memory(run, part))
     return [text for name in names for text in rows[name]]
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #d5aec7f7-6
 def _batch_rows(model, names, asked, settings):  # Bank rows of each sample of a batch
     ids_of = [asked[name][0] for name in names]
     keys = [[None, *(text_seed(settings.seed, name, k) for k in range(settings.samples))] for name in names]
@@ -626,7 +626,7 @@ def _local_provenance(
         **made_with,
     )
 
-
+# %% ../../nbs/06_generation/03_local.ipynb #4fad51a1-1
 def fill_local_bank(
     folder,  # The bank
     dataset: str,  # Name of the dataset

@@ -42,7 +42,7 @@ def _block(data, offset, size):  # (key, value) of each entry of a block
         yield key, block[at + new : at + new + length]
         at += new + length
 
-
+# %% ../../nbs/05_models/08_bundle.ipynb #20411210-1
 def _handle(data, at=0):  # Offset and size of a block
     offset, at = _number(data, at)
     return offset, *_number(data, at)

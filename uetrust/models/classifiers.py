@@ -63,7 +63,7 @@ def _special_parts(model, texts):
     parts = [list(zip(ids[a:b], segments[a:b])) for a, b in pairwise(edges)]
     return parts[::2], [part[0][1] for part in parts[1::2]]
 
-
+# %% ../../nbs/05_models/05_classifiers.ipynb #879bc098-1
 def _ids_by_text(model, texts):  # Text -> its token ids without special tokens, each text once
     unique = list(dict.fromkeys(texts))
     return dict(zip(unique, model.tokenizer(unique, add_special_tokens=False, verbose=False)["input_ids"]))
@@ -93,7 +93,7 @@ def pair_rows(
     rows, over = zip(*(row(ids[one], ids[two]) for one, two in pairs))
     return list(rows), np.array(over)
 
-
+# %% ../../nbs/05_models/05_classifiers.ipynb #879bc098-2
 def text_rows(
     model: Model,  # An encoder
     texts: list,  # Texts
@@ -178,7 +178,7 @@ def nli_grids(
     shapes = [(len(premises), len(hypotheses), 3) for premises, hypotheses in grids]
     return [logits.reshape(shape) for shape, logits in zip(shapes, found)], over
 
-
+# %% ../../nbs/05_models/05_classifiers.ipynb #91feca89-1
 def nli_pairs(
     model: Model,  # A sequence classifier with three classes
     pairs: list,  # (premise, hypothesis)
@@ -226,7 +226,7 @@ def factcc_logits(
         )
     return _pair_logits(model, pairs, [positions["correct"], positions["incorrect"]], 512, "pop", **options)
 
-
+# %% ../../nbs/05_models/05_classifiers.ipynb #d1e9631e-1
 def regression_values(
     model: Model,  # A sequence classifier with one output
     pairs: list,  # (reference, candidate) for BLEURT, (context, summary) for CTC
@@ -281,7 +281,7 @@ def token_states(
 
     return encode_rows(model, rows, states_by_text, **options)
 
-
+# %% ../../nbs/05_models/05_classifiers.ipynb #c59efdf6-1
 def bert_score_text(
     model: Model,  # An encoder
     text: str,  # Any text
@@ -290,7 +290,7 @@ def bert_score_text(
     stripped = text.strip()
     return f" {stripped}" if stripped and model.model.config.model_type in ("roberta", "gpt2") else stripped
 
-
+# %% ../../nbs/05_models/05_classifiers.ipynb #c59efdf6-2
 def token_cosines(
     model: Model,  # An encoder
     pairs: list,  # (summary, other text)
@@ -309,7 +309,7 @@ def token_cosines(
         cut += [over.reshape(-1, 2).sum(1)]
     return out, np.concatenate(cut)
 
-
+# %% ../../nbs/05_models/05_classifiers.ipynb #c59efdf6-3
 def idf_weights(
     model: Model,  # An encoder; only its tokenizer is used
     texts: list,  # Texts to weight
@@ -335,7 +335,7 @@ class SentenceEncoder:
     pool: str  # 'mean', 'cls' or 'max'
     steps: list  # Functions from a tensor [N, D] to a tensor [N, E]
 
-
+# %% ../../nbs/05_models/05_classifiers.ipynb #9ef7b22c-1
 def _dense_layer(config, weights):  # A layer of sentence-transformers; W [E, D]
     if config.get("use_residual"):
         raise ValueError("a dense layer with a residual connection is not known here")
@@ -363,7 +363,7 @@ def _pooling_mode(config):  # The one mode of pooling that is on; sentence-trans
         raise ValueError(f"pooling {preview(active) or 'by nothing'} is not known; one of mean, cls, max is")
     return active[0]
 
-
+# %% ../../nbs/05_models/05_classifiers.ipynb #9ef7b22c-2
 def _check_steps(name, kinds):  # Steps of modules.json that are known here
     if kinds[:2] != ["Transformer", "Pooling"] or set(kinds[2:]) - {"Dense", "Normalize"}:
         raise ValueError(
@@ -403,7 +403,7 @@ def sentence_encoder(
     pooling = _pooling_mode(read_json(f"{parts[1][1]}/config.json"))
     return SentenceEncoder(model, window, pooling, [step(*part) for part in parts[2:]])
 
-
+# %% ../../nbs/05_models/05_classifiers.ipynb #9ef7b22c-3
 POOLING = dict(  # Functions of (hidden states [N, T, D], 1 on the text [N, T, 1]) to [N, D]
     mean=masked_mean,
     cls=lambda hidden, on: hidden[:, 0],

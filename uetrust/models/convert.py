@@ -71,7 +71,7 @@ def load_tensors(
         except (RuntimeError, EOFError, ValueError, KeyError, AttributeError) as e:
             raise BadCheckpoint(f"{name} is no checkpoint of PyTorch: {_first_line(e)}") from None
 
-
+# %% ../../nbs/05_models/09_convert.ipynb #ed6fc09a-1
 def _first_line(error):
     return next((line for line in str(error).splitlines() if line.strip()), "no reason given")[:200]
 
@@ -96,7 +96,7 @@ def _members(path):  # Name -> function that gives the content, of a folder, tar
         names = [name for name in archive.namelist() if not name.endswith("/")]
     return {name: lambda name=name: _from_zip(path, name) for name in names}
 
-
+# %% ../../nbs/05_models/09_convert.ipynb #65214d78-1
 def _from_tar(path, name):
     with tarfile.open(path) as archive:
         return archive.extractfile(name).read()
@@ -140,7 +140,7 @@ class _Converted:
     left_out: list = field(default_factory=list)  # Names that nothing here uses
     files: dict = field(default_factory=dict)  # File name -> content: configuration and tokenizer
 
-
+# %% ../../nbs/05_models/09_convert.ipynb #e3027de1-1
 def _below(prefix, tensors):  # Those whose names begin with a prefix, without it
     return {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
@@ -178,7 +178,7 @@ def _with_head(path, tensors, bodies, layers, architecture, prefix=""):
     left_out = [name for name in tensors if not name.startswith(used)]
     return _Converted(architecture, weights, head=head, left_out=left_out)
 
-
+# %% ../../nbs/05_models/09_convert.ipynb #e3027de1-2
 def _ctc(path):
     tensors = _state(path)
     kind = "AlbertModel" if any("albert_layer_groups" in name for name in tensors) else "RobertaModel"
@@ -238,7 +238,7 @@ def _saved_model(path):  # Configuration and state dict of a folder of transform
         dict.fromkeys(["config.json"], json.dumps(config).encode()) | _tokenizer_files(path),
     )
 
-
+# %% ../../nbs/05_models/09_convert.ipynb #c132351d-1
 def _transformers(path):
     config, tensors, files = _saved_model(path)
     architecture = (config.get("architectures") or [""])[0]
@@ -307,7 +307,7 @@ BLEURT_NAMES = (  # Part of a name in TensorFlow, its name in transformers
     (r"^dense\.", "classifier."),
 )
 
-
+# %% ../../nbs/05_models/09_convert.ipynb #868749b3-1
 def _bleurt_name(name, family):
     name = name.replace("/", ".")
     for old, new in BLEURT_NAMES:
@@ -346,7 +346,7 @@ def _bleurt(path):
         kind, weights, config, left_out=sorted(set(arrays) - set(used)), files=_bleurt_words(path)
     )
 
-
+# %% ../../nbs/05_models/09_convert.ipynb #868749b3-2
 def _bleurt_words(path):  # Tokenizer of a BLEURT checkpoint: word pieces, or a model of SentencePiece
     for name, content in _members(Path(path)).items():
         if Path(name).name == "sent_piece.model":
@@ -412,7 +412,7 @@ def _base_files(base):  # Configuration and tokenizer of a folder
         "config.json": (Path(base) / "config.json").read_bytes()
     }
 
-
+# %% ../../nbs/05_models/09_convert.ipynb #dd862a0a-1
 def _check_names(converted, config, path):  # The weights must be those of the class, no more and no fewer
     network_class = getattr(transformers, converted.architecture)
     with torch.device("meta"):
@@ -449,7 +449,7 @@ def _configuration(converted, files, path):
 def _contiguous(tensors):  # Each with memory of its own, as safetensors wants it
     return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
 
-
+# %% ../../nbs/05_models/09_convert.ipynb #dd862a0a-2
 @contextmanager
 def _folder_on_success(out):  # A new folder beside `out` that gets its name when all is well
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -487,7 +487,7 @@ def convert_checkpoint(
         load_model(folder, device="cpu")
     return record
 
-
+# %% ../../nbs/05_models/09_convert.ipynb #dd862a0a-3
 def _write_folder(folder, config, weights, head, files, record):
     config.save_pretrained(folder)
     save_file(_contiguous(weights), folder / "model.safetensors", dict(format="pt"))

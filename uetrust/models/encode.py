@@ -51,7 +51,7 @@ def _rows_that_fit(model, inputs):  # Rows, and how many tokens did not fit
 def _width(model, ids):  # Tokens of a row with its padding
     return aligned_width(len(ids), model.positions, model.row_step)
 
-
+# %% ../../nbs/05_models/03_encode.ipynb #121fabe0-1
 def _batches(widths, tokens):  # Positions of the rows of each batch, all of one width, widest first
     order = sorted(range(len(widths)), key=lambda i: -widths[i])
     for width, group in groupby(order, key=lambda i: widths[i]):
@@ -91,7 +91,7 @@ def encode_rows(
         results |= zip((unique[i] for i in batch), halve_when_out_of_memory(part, batch))
     return [results[row] for row in rows]
 
-
+# %% ../../nbs/05_models/03_encode.ipynb #121fabe0-2
 def _encode_texts(
     model: Model,  # An encoder
     inputs: list,  # Tuples of one or two texts
@@ -133,7 +133,7 @@ def masked_mean(
     "Mean of the hidden states over the tokens of a text."
     return (hidden * mask).sum(1) / mask.sum(1)
 
-
+# %% ../../nbs/05_models/03_encode.ipynb #e247d3c0-1
 def _mean_pooled(
     model,  # A transformers encoder
     batch,  # A batch of tensors, with its attention mask

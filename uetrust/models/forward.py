@@ -127,7 +127,7 @@ class Layout:
     window: int | None = None  # Longest input in tokens (seq2seq: of either side); the model's own when None
     cut: str = "prefix"  # What loses its right end first when a causal input is too long: 'prefix' or 'text'
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #d8f08214-1
 class _ModelInput(NamedTuple):
     "One input in token ids"
 
@@ -156,7 +156,7 @@ def _ids_by_part(model, *parts):
     part_of = np.searchsorted(ends, [end for _, end in encoded.offset_mapping])
     return [[i for i, k in zip(encoded.input_ids, part_of) if k == j] for j in range(len(parts))]
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #d8f08214-2
 def _closing_length(model, ids):  # How many special tokens end a list of ids
     special = model.tokenizer.all_special_ids
     return next((k for k, i in enumerate(reversed(ids)) if i not in special), len(ids))
@@ -188,7 +188,7 @@ def _encoder_item(model, prefix, text, layout, window):
         (*opening, *body[: len(body) - cut], *closing), (*ids[: end - text_cut], *ids[end:]), cut, text_cut
     )
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #d8f08214-3
 def _decoder_item(model, prefix, text, layout, window):  # One window for everything
     parts = (prefix, layout.sep, text)
     joined = _ids_by_part(model, *parts) if layout.joined else [_token_ids(model, part) for part in parts]
@@ -283,7 +283,7 @@ def _decoder_states(model, state, rows, texts):  # Hidden states of a seq2seq mo
         use_cache=False,
     ).last_hidden_state
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #d25e6c85-1
 def _states_with_prompts(model, prompts, texts):
     # Hidden states that predict each token of the texts, of a network that reads each with its own prompt
     ids, mask = pad_for_model(model, [(*prompt, *text[:-1]) for prompt, text in zip(prompts, texts)])
@@ -329,7 +329,7 @@ def tried_ids(
     found = words if has_words else TRIED_IDS
     return tuple(tuple(tuple(i % size for i in ids) for ids in texts) for texts in found)
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #c873b0f5-1
 def _plain_logits(model, prompt, text):  # Of the network's own forward pass, for each token of a text
     def tensor(ids):
         return torch.tensor([ids], device=model.device)
@@ -353,7 +353,7 @@ def probability_tolerance(
     "Largest difference between two ways to compute a probability that rounding explains."
     return 1e-3 if model.dtype in (torch.float32, torch.float64) else 0.2
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #c873b0f5-2
 @network_pass
 def check_reading(
     model: Model,  # Seq2seq or causal model; each is tried once
@@ -412,7 +412,7 @@ def _forced(logits, rows, tokens):  # Nothing but the tokens in the rows that ar
     out[:, tokens] = out[:, tokens].masked_fill(rows[:, None], 0)
     return out
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #0aa564ce-1
 class _GenerationRules:
     "Logits processors of a generation config at all tokens of some texts at once, in the order of `generate`"
 
@@ -476,14 +476,14 @@ class _GenerationRules:
         after_bos = (start == 1) & (rules.forced_bos_token_id is not None)
         return _banned(logits, new == after_bos.int(), _as_list(rules.begin_suppress_tokens))
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #0aa564ce-2
 def unknown_rules(
     config,  # Generation config
 ) -> list:  # Names of its settings
     "Rules of a generation config that `_GenerationRules` does not know."
     return [name for name, none in UNKNOWN_RULES.items() if getattr(config, name, None) not in (None, none)]
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #0aa564ce-3
 def _generation_rules(model, prompts, texts, generation):  # Of the model, with settings in place of its own
     config = copy.deepcopy(model.model.generation_config)
     if unknown := config.update(**(generation or {})):
@@ -503,7 +503,7 @@ def _chunk_logits(model, states, chunk):
     spare = aligned_width(len(states), chunk) - len(states)
     return model.logits(torch.nn.functional.pad(states, (0, 0, 0, spare)))[: len(states)].float()
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #d9a15415-1
 class _Asked(NamedTuple):  # Token statistics that are asked for
     tokens: np.ndarray | None = None  # Which of the tokens, text after text; all when None
     rules: _GenerationRules | None = None  # Of these tokens; raw logits when None
@@ -590,7 +590,7 @@ def _mixture_stats(members, weights):
         stats[f"{name}_ce"] = -(mixture * mean).sum(1)
     return stats
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #5b88b3a6-1
 def _ensemble_stats(model, networks, tokens, lengths, topk, chunk, rules):
     # Token statistics of an ensemble; networks: the hidden states [N, D] of each member
     parts = [slice(i, i + chunk) for i in range(0, len(tokens), chunk)]
@@ -642,7 +642,7 @@ class _TokenStats:
     # Name to per-token statistics of the ensemble: logp and entropy [M, L], the rest [L]
     members: dict = field(default_factory=dict)
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #cb7161b6-1
 class _TokenStatsList(list):
     "One `_TokenStats` per pair, and the number of tokens computed for them"
 
@@ -670,7 +670,7 @@ def _hidden_states(model, state, row, states, names):  # States of one text; sta
     )
     return {name: values[name]().float().cpu().numpy() for name in names}
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #cb7161b6-2
 def _as_reading(model, text, stats, hidden, members):  # Tensors of one text as a Reading
     arrays, kept = (
         {name: value.cpu().numpy() for name, value in group.items()} for group in (stats, members)
@@ -705,7 +705,7 @@ class _Request(NamedTuple):  # What is wanted of some texts
     hidden: tuple
     generation: dict | None
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #cb7161b6-3
 @dataclass
 class _Scorer:  # The arguments of one call of `score_passes`, and the steps that need them
     model: Model
@@ -787,7 +787,7 @@ class _Scorer:  # The arguments of one call of `score_passes`, and the steps tha
                     done[i][k] = _as_reading(self.model, text, stats, hidden, kept)
         return done
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #cb7161b6-4
 def _by_text(own, lengths, stats, kept):  # (row, its statistics, its members') of the rows `own`
     ends = np.cumsum([lengths[i] for i in own]).tolist()
     return [
@@ -827,7 +827,7 @@ def _check_request(model, extra_stats, hidden, logits, generation, members):
     if members is not None and hidden:
         raise ValueError("hidden states belong to one network: compute them without members")
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #30bf2c0d-1
 def _wanted_rows(
     item_lists, share
 ):  # (unit, text) -> numbers of the lists that have it; unit: (prompt, number)
@@ -859,7 +859,7 @@ def _empty_reading(topk, extra_stats):  # Of an empty text
         extra_stats={name: np.zeros(0) for name in extra_stats},
     )
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #30bf2c0d-2
 @network_pass
 def score_tokens(
     model: Model,  # Seq2seq or causal model
@@ -894,13 +894,13 @@ def score_tokens(
     ensemble = dict(members=members, dropout_rate=dropout_rate)
     return score_passes(model, [(pairs, asked)], layout, **ensemble, **how)[0]
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #30bf2c0d-3
 def _request(model, members, topk=0, extra_stats=(), hidden=(), logits="raw", generation=None):
     _check_request(model, extra_stats, hidden, logits, generation, members)
     rules = (generation or {}) if logits == "processed" else None
     return _Request(topk, tuple(extra_stats), tuple(hidden), rules)
 
-
+# %% ../../nbs/05_models/02_forward.ipynb #30bf2c0d-4
 def _readings(items, done, number, request, share):  # Of one request, in the order of its items
     empty, found = _empty_reading(request.topk, request.extra_stats), []
     for i, item in enumerate(items):

@@ -33,7 +33,7 @@ def require_gguf():
             "pip install 'uetrust[models,smollm2]'"
         )
 
-
+# %% ../../nbs/05_models/00_gguf.ipynb #cf58f18b-1
 def _damaged(path, why):
     return BadCheckpoint(f"{path} cannot be read as GGUF ({why}): it is damaged or cut short; copy it again")
 
@@ -78,7 +78,7 @@ def checkpoints_dir() -> Path:  # It need not exist yet
     "Where converted checkpoints lie."
     return cache_dir() / "checkpoints"
 
-
+# %% ../../nbs/05_models/00_gguf.ipynb #3e1dbf5d-1
 def check_room(
     needed: int,  # Bytes
     what: str,  # That needs them
@@ -91,7 +91,7 @@ def check_room(
             "space, or set UETRUST_CACHE to a folder on another disk"
         )
 
-
+# %% ../../nbs/05_models/00_gguf.ipynb #3e1dbf5d-2
 def remove_scrap_folders(
     folder,  # A folder that this process has locked
 ):
@@ -100,7 +100,7 @@ def remove_scrap_folders(
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
 
-
+# %% ../../nbs/05_models/00_gguf.ipynb #3e1dbf5d-3
 @contextmanager
 def quiet_transformers():
     "No progress bar and no loading report of transformers: the result is checked instead."
@@ -142,7 +142,7 @@ def _plain_network(network):  # The same weights, without the mark that they wer
     plain.generation_config = network.generation_config
     return plain
 
-
+# %% ../../nbs/05_models/00_gguf.ipynb #21b02feb-1
 def _write_conversion(path, folder):
     import transformers
 
@@ -222,7 +222,7 @@ def converted_folder(
     folder = checkpoints_dir() / (named.sha256 if named else file_digest(path))
     return folder if folder.is_dir() else None
 
-
+# %% ../../nbs/05_models/00_gguf.ipynb #7e0f3d6b-1
 def local_checkpoint(
     name,  # Any checkpoint
 ) -> Path | None:  # Its converted folder; None for a folder or hub id

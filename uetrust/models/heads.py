@@ -56,7 +56,7 @@ def ctc_text(
     "Text in the form that CTC's word aligner was trained on."
     return re.sub(r"[^\S\n]+" if lines else r"\s+", " ", text.translate(STRAIGHT_QUOTES)).casefold().strip()
 
-
+# %% ../../nbs/05_models/06_heads.ipynb #332702e1-1
 def ctc_word_logits(
     model: Model,  # An encoder whose tokens mark a space before them: RoBERTa, ALBERT
     head,  # safetensors file with weight [2, D] and bias [2]
@@ -124,7 +124,7 @@ def _last_tokens(model, words):  # Ids of words, and where the last token of eac
     ids = model.tokenizer(words, add_special_tokens=False)["input_ids"] if words else []
     return [i for word in ids for i in word], np.cumsum([len(word) for word in ids]) - 1
 
-
+# %% ../../nbs/05_models/06_heads.ipynb #bdacc7c6-1
 def _arc_rows(model, source, summary, arcs):
     # Row of a pair, positions of child and head, rows of the labels; None when the pair does not fit
     rows, over = pair_rows(model, [(source, summary)], 128)

@@ -51,7 +51,7 @@ def _shortened(model, text, most):  # Ids with the special tokens around them, a
     kept = model.tokenizer(text, verbose=False, truncation=True, max_length=most).input_ids
     return kept, len(whole) - len(kept)
 
-
+# %% ../../nbs/05_models/04_likelihoods.ipynb #1004b547-1
 def _pairs_by_way(ways, texts, before):  # Way -> for each item its (prefix, text) pairs
     asked = {}
     for way in ways:
@@ -171,7 +171,7 @@ def answers_logp(
     logp = np.array([scored.logp[0] for scored in found]).reshape(-1, 2)
     return logp, np.array([scored.cut for scored in found[::2]], int)
 
-
+# %% ../../nbs/05_models/04_likelihoods.ipynb #718604d9-1
 def yes_no_probabilities(
     model: Model,  # A seq2seq model
     prompts: list,  # N questions
@@ -182,7 +182,7 @@ def yes_no_probabilities(
     logp, over = answers_logp(model, prompts, answers, **options)
     return np.exp(logp), over
 
-
+# %% ../../nbs/05_models/04_likelihoods.ipynb #718604d9-2
 # The checkpoints' interface, character for character; {sentence} makes one question per sentence
 UNIEVAL_QUESTIONS = dict(
     fluency="question: Is this a fluent paragraph? </s> paragraph: {sentence}",
@@ -199,7 +199,7 @@ UNIEVAL_QUESTIONS = dict(
     ),
 )
 
-
+# %% ../../nbs/05_models/04_likelihoods.ipynb #718604d9-3
 def _unieval_questions(
     dimension: str,  # A key of `UNIEVAL_QUESTIONS`
     **texts,  # sentence (a list), hypothesis, source, reference of one item, as the question needs them

@@ -63,7 +63,7 @@ def _is_divided(
     "Whether accelerate moves what a network computes between devices."
     return hasattr(network, "_hf_hook")
 
-
+# %% ../../nbs/05_models/01_load.ipynb #b07e5a1d-1
 def _input_device(
     network,  # A transformers model
 ) -> torch.device:  # Where it takes token ids
@@ -175,7 +175,7 @@ def fingerprint(
         sha.update(name.encode() + flat.view(torch.uint8).numpy().tobytes())
     return sha.hexdigest()[:16]
 
-
+# %% ../../nbs/05_models/01_load.ipynb #4bc02516-1
 @dataclass(eq=False)
 class Model:
     "A loaded checkpoint: in eval mode, on its device"
@@ -297,7 +297,7 @@ def check_writes(
                 f"{name} is a {arch}, {_CANNOT_BE_USED}: {why}. Name a checkpoint of another architecture"
             )
 
-
+# %% ../../nbs/05_models/01_load.ipynb #3ab78b0d-1
 # Inputs that networks ask for beside token ids
 OTHER_INPUTS = ("pixel_values", "flattened_patches", "input_features", "bbox", "image_embeds")
 
@@ -325,7 +325,7 @@ def _missing_part(
         return "it has several heads where others have one"
     return f"{type(error).__name__}: {said}"
 
-
+# %% ../../nbs/05_models/01_load.ipynb #3ab78b0d-2
 @contextmanager
 def supported(
     name: str,  # Of the checkpoint
@@ -346,7 +346,7 @@ def supported(
             f"({_missing_part(network, e)}). Name {divided}a checkpoint of another architecture"
         ) from e
 
-
+# %% ../../nbs/05_models/01_load.ipynb #3ab78b0d-3
 def wrap_model(
     model,  # A transformers model
     tokenizer,  # Its tokenizer
@@ -387,7 +387,7 @@ def _within(seconds, run):  # Result of `run()`, or TimeoutError; the thread is 
         raise done["error"]
     return done["result"]
 
-
+# %% ../../nbs/05_models/01_load.ipynb #f7ae2847-1
 def _check_chat_template(
     tokenizer,  # Of a checkpoint
     name,  # The checkpoint, for the message
@@ -444,7 +444,7 @@ def _model_folder(name):  # A folder, checked for what loading needs; None for a
         check_weights_file(file)
     return folder
 
-
+# %% ../../nbs/05_models/01_load.ipynb #d7b241e8-1
 def _check_config(path):  # An object of JSON with the name of an architecture, and no code from elsewhere
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
@@ -476,7 +476,7 @@ def check_weights_file(
         size = Path(path).stat().st_size
         raise BadCheckpoint(f"{path} is damaged ({size} bytes; {str(e)[:120]}). {_COPY_AGAIN}") from None
 
-
+# %% ../../nbs/05_models/01_load.ipynb #d7b241e8-2
 @contextmanager
 def _reading(
     name, what, remedy=_COPY_AGAIN
@@ -496,7 +496,7 @@ def _reading(
     except Exception as e:
         raise _unreadable(name, what, e, remedy) from e
 
-
+# %% ../../nbs/05_models/01_load.ipynb #d7b241e8-3
 def _unreadable(name, what, error, remedy):
     said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")[:200]
     return BadCheckpoint(f"{name}: {what} cannot be used ({type(error).__name__}: {said}). {remedy}")
@@ -536,7 +536,7 @@ def _load_network(network_class, kind, source, device, **options):  # With every
         _gather_outputs(network)
     return network
 
-
+# %% ../../nbs/05_models/01_load.ipynb #d7b241e8-4
 def _placement(device_map):  # Options of `from_pretrained`, when accelerate is there to follow them
     if not device_map:
         return {}
@@ -569,7 +569,7 @@ def _load_all(source, name, revision, device, dtype, hub, placement):  # A `Mode
             getattr(config, "_commit_hash", None) or revision,
         )
 
-
+# %% ../../nbs/05_models/01_load.ipynb #d7b241e8-5
 def _what_is_read(placement):  # For `_reading`: weights may be at fault, or where they should lie
     if not placement:
         return ("config.json with these weights",)
@@ -609,7 +609,7 @@ def _check_device(
         here = ", ".join(["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))])
         raise ValueError(f"nothing can be computed on {device!r} ({said}); there are {here}") from None
 
-
+# %% ../../nbs/05_models/01_load.ipynb #d7b241e8-6
 def load_model(
     name,  # Folder, hub id, hub id@COMMIT, GGUF file, or key of `uetrust.core.settings.NAMED_CHECKPOINTS`
     revision: str | None = None,  # Commit or tag of a hub model
@@ -752,7 +752,7 @@ def aligned_width(
     wide = -(-longest // step) * step
     return max(longest, min(wide, positions or wide))
 
-
+# %% ../../nbs/05_models/01_load.ipynb #ccdf6d40-1
 def pad_for_model(
     model: Model,  # The model that reads them
     rows,  # Lists of token ids

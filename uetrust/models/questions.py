@@ -81,7 +81,7 @@ def _generation_config(model, writing):  # The checkpoint's special tokens, our 
     )
     return config
 
-
+# %% ../../nbs/05_models/07_questions.ipynb #4d55d601-1
 class _FirstTokenProbability:  # Logits processor that changes nothing and notes a token's first probability
     def __init__(self, token):
         self.token, self.probs = token, None
@@ -115,7 +115,7 @@ def _generated(model, rows, writing, watch=None):  # For each input a list of Wr
         for i in range(0, len(each), writing.keep)
     ]
 
-
+# %% ../../nbs/05_models/07_questions.ipynb #4d55d601-2
 def _write_texts(
     model: Model,  # Seq2seq
     pairs: list,  # (phrase, text)
@@ -147,7 +147,7 @@ def _write_texts(
         )
     return [done[asked[pair][0]] for pair in pairs], np.array([asked[pair][1] for pair in pairs], int)
 
-
+# %% ../../nbs/05_models/07_questions.ipynb #4d55d601-3
 def compute_once(
     compute,  # Function of a list of inputs to (values, tokens that did not fit), one of each per input
 ):  # The same function
@@ -162,7 +162,7 @@ def compute_once(
 
     return remembered
 
-
+# %% ../../nbs/05_models/07_questions.ipynb #4d55d601-4
 def ask_questions(
     model: Model,  # Seq2seq
     items: list,  # (text, phrases) of each item
@@ -219,7 +219,7 @@ def _stretches(n, room, overlap):  # Where windows begin and end in n tokens
         out.append((start, min(n, start + room)))
     return out
 
-
+# %% ../../nbs/05_models/07_questions.ipynb #e8cd28e6-1
 class _Pair(NamedTuple):  # Inputs of the windows of one question and text
     rows: list  # (ids, segments) of each window
     first: int  # Position of the first token of the text in each
@@ -257,7 +257,7 @@ def _pair_inputs(model, pairs, window, overlap, longest):  # A `_Pair` for each 
 
     return [inputs(*pair) for pair in pairs]
 
-
+# %% ../../nbs/05_models/07_questions.ipynb #e8cd28e6-2
 def _question_windows(
     model: Model,  # Extractive: ...ForQuestionAnswering
     pairs: list,  # (question, text)
@@ -304,7 +304,7 @@ def _best_spans(window, k, most):
     spans = [(both.flat[i], *divmod(int(i), len(both))) for i in order if both.flat[i] > 0]
     return spans, probs[0].prod()
 
-
+# %% ../../nbs/05_models/07_questions.ipynb #2ed4ee04-1
 def _best_answers(
     windows: list,  # Of one question and text, from `_question_windows`
     text: str,  # The text

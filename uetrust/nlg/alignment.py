@@ -53,7 +53,7 @@ def embedding_spearman(
 
     return _rank_correlation(spearmanr, embedding_hypothesis, embedding_reference)
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #a28ff901-1
 @nlg(
     unit="[-1,1]",
     cite=EMBEDDING_HE2024_CITATION,
@@ -97,14 +97,14 @@ def bertscore_layer(
     "Layer from which bert-score takes token vectors."
     return BERTSCORE_LAYERS.get(model.rstrip("/").rpartition("/")[2])
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-1
 def _as_matrices(
     matrices,  # A matrix [Th,Tr], or a list of them
 ) -> list:  # Matrices
     "List of matrices, whether one or several are given."
     return list(matrices) if isinstance(matrices, (list, tuple)) else [matrices]
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-2
 def _pair_scores(cosines, hypothesis_weights, reference_weights):
     "BERTScore precision, recall and F of one pair of texts."
     cosines = np.asarray(cosines, float)
@@ -145,7 +145,7 @@ def bertscore(
         0,
     )
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-3
 BERTSCORE_PITFALL = (
     "Cosines of one layer are crowded: random pairs score .83 with roberta-large, so compare differences, "
     "never the number itself, and never across models or layers. "
@@ -170,7 +170,7 @@ def bertscore_f1(
     "Harmonic mean of BERTScore precision and recall."
     return float(bertscore(cosines_hypothesis_reference)[2])
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-4
 @nlg(
     unit="[-1,1]",
     cite=BERTSCORE_CITATION,
@@ -184,7 +184,7 @@ def bertscore_precision(
     "BERTScore precision: how well the tokens of the summary are found in the reference."
     return float(bertscore(cosines_hypothesis_reference)[0])
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-5
 @nlg(
     unit="[-1,1]",
     cite=BERTSCORE_CITATION,
@@ -198,7 +198,7 @@ def bertscore_recall(
     "BERTScore recall: how well the tokens of the reference are found in the summary."
     return float(bertscore(cosines_hypothesis_reference)[1])
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-6
 @nlg(
     unit="(-inf,1]",
     cite=BERTSCORE_CITATION + ", rescaling",
@@ -216,7 +216,7 @@ def bertscore_f1_rescaled(
     "BERTScore F, rescaled so that random pairs score 0."
     return float((bertscore(cosines_hypothesis_reference)[2] - baseline) / (1 - baseline))
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-7
 @nlg(
     unit="[-1,1]",
     cite=BERTSCORE_CITATION + ", eq. with idf",
@@ -236,7 +236,7 @@ def bertscore_f1_idf(
     "BERTScore F with idf weights: rare tokens count more."
     return float(bertscore(cosines_hypothesis_reference, idf_hypothesis, idf_reference)[2])
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-8
 @nlg(
     unit="[-1,1]",
     cite=BERTSCORE_CITATION + "; TRUE, Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287",
@@ -254,7 +254,7 @@ def bertscore_precision_source(
     "BERTScore precision against the source, as reported by TRUE and Opitz."
     return float(bertscore(cosines_hypothesis_source)[0])
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-9
 @nlg(
     unit="[-1,1]",
     cite=BERTSCORE_CITATION + "; FFLM, Jia et al. 2023, https://aclanthology.org/2023.emnlp-main.844",
@@ -289,7 +289,7 @@ def _kept_probabilities(
     "Probability that each word is supported (kept), from logits."
     return first_class_probability(np.reshape(logits, (-1, 2)))
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #20041f6d-1
 def _aggregate_alignment(
     values: np.ndarray,  # One per token, shape [T]
     agg: str = "mean",  # 'mean' or 'sum'
@@ -324,7 +324,7 @@ def ctc_he2024(
     "CTC with the embedding aligner, from the summary to the reference."
     return _aggregate_alignment(_nearest_cosines(cosines_hypothesis_reference))
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #20041f6d-2
 @nlg(
     unit="[-1,1]",
     cite=CTC_CITATION,
@@ -342,7 +342,7 @@ def ctc_embedding(
     "CTC consistency with the embedding aligner, from the summary to the source."
     return _aggregate_alignment(_nearest_cosines(cosines_hypothesis_source))
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #20041f6d-3
 @nlg(
     unit="[-1,1]",
     cite=CTC_CITATION,
@@ -367,7 +367,7 @@ def ctc_embedding_relevance(
     ]
     return ctc_embedding(cosines_hypothesis_source) * float(np.mean(recall))
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #20041f6d-4
 def _mean_kept(logits):
     "Mean probability that a word is kept; undefined for a text without words."
     if not len(logits):
@@ -392,7 +392,7 @@ def ctc(
     "CTC consistency with the discriminative aligner, from the summary to the source."
     return _mean_kept(kept_hypothesis_source)
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #20041f6d-5
 @nlg(
     unit="[0,1]",
     cite=CTC_CITATION + ", aligner D",
@@ -410,7 +410,7 @@ def ctc_relevance(
     "CTC relevance with the discriminative aligner: consistency times the recall of the reference."
     return ctc(kept_hypothesis_source) * _mean_kept(kept_reference_hypothesis)
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #20041f6d-6
 @nlg(
     unit="unbounded",
     cite=CTC_CITATION + ", aligner R",

@@ -39,7 +39,7 @@ def exact_match(
     "Exact match: the words of the answer are those of a gold answer, in their order."
     return float(answer_words(hypothesis) in _alternatives(reference))
 
-
+# %% ../../nbs/07_nlg/12_answers.ipynb #1ef0f5c7-1
 @nlg(
     unit="0 or 1",
     cite="Kamalloo et al. 2023, https://aclanthology.org/2023.acl-long.307; Wang et al. 2023, "
@@ -59,7 +59,7 @@ def lexical_match(
     words = " ".join(answer_words(hypothesis))
     return float(any(gold and f" {' '.join(gold)} " in f" {words} " for gold in _alternatives(reference)))
 
-
+# %% ../../nbs/07_nlg/12_answers.ipynb #1ef0f5c7-2
 @nlg(
     unit="[0,1]",
     cite=_SQUAD,

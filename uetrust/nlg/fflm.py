@@ -65,7 +65,7 @@ def fflm_tokens(
         for item in zip(fflm_s2s, fflm_lm, fflm_prefix, fflm_s2s_doc, fflm_lm_doc, strict=True)
     ]
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #d32f7f62-1
 FFLM_COMPONENTS = dict(
     y_prior=("s2s", "lm"), x_prior=("s2s_doc", "lm_doc"), y_cond=("s2s", "prefix")
 )  # With help, without
@@ -84,7 +84,7 @@ def fflm_components(
         ]
     )
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #d32f7f62-2
 _MIXED = r"\Delta^{prior}_Y+\beta\Delta^{prior}_X+\delta\Delta^{cond}_Y,\quad\Delta=\frac1n\sum_t "
 _MIXED_CODE = _MIXED + r"e^{1-p_t}(\log p_t-\log q_t)"
 _MODEL_PITFALL = "A model with another tokenizer or start token gives other numbers. "
@@ -110,7 +110,7 @@ def fflm(
     "FFLM: weighted sum of the three changes, each token weighted by e^(1-p)."
     return float(fflm_components(fflm_tokens) @ [alpha, beta, delta])
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #d32f7f62-3
 @nlg(
     unit="nats per token",
     cite=FFLM_CITATION + ", Eq. 7 with Eq. 6 as printed",
@@ -149,7 +149,7 @@ def fflm_y_prior(
     "FFLM component: what the source adds to the summary."
     return probability_change(fflm_tokens["s2s"], fflm_tokens["lm"])
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #97faed3b-1
 @nlg(
     unit="nats per token",
     cite=FFLM_CITATION + ", Eq. 4 with weights and logs",
@@ -170,7 +170,7 @@ def fflm_x_prior(
     "FFLM component: what the summary adds to the source."
     return probability_change(fflm_tokens["s2s_doc"], fflm_tokens["lm_doc"])
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #97faed3b-2
 @nlg(
     unit="nats per token",
     cite=FFLM_CITATION + ", Eq. 5 with weights and logs",
@@ -188,7 +188,7 @@ def fflm_y_cond(
     "FFLM component: what is lost when the model has not seen the summary before."
     return probability_change(fflm_tokens["s2s"], fflm_tokens["prefix"])
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #97faed3b-3
 @nlg(
     unit="nats per token",
     cite=FFLM_CITATION + ", Table 4, w/o w",
@@ -203,7 +203,7 @@ def fflm_wo_w(
     "FFLM without token weights."
     return float(fflm_components(fflm_tokens, weight="none") @ FFLM_MIXING_WEIGHTS)
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #97faed3b-4
 @nlg(
     unit="probability",
     cite=FFLM_CITATION + ", Table 4, w/o log",
@@ -218,7 +218,7 @@ def fflm_wo_log(
     "FFLM with differences of probabilities instead of logarithms."
     return float(fflm_components(fflm_tokens, log=False) @ FFLM_MIXING_WEIGHTS)
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #97faed3b-5
 @nlg(
     unit="probability",
     cite=FFLM_CITATION + ", Table 4, w/o both; Eqs. 3-5",
@@ -233,7 +233,7 @@ def fflm_wo_w_and_log(
     "FFLM with plain differences of probabilities."
     return float(fflm_components(fflm_tokens, weight="none", log=False) @ FFLM_MIXING_WEIGHTS)
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #97faed3b-6
 @nlg(
     unit="nats per token",
     cite=FFLM_CITATION + ", Table 4, equal weights",
@@ -298,7 +298,7 @@ def mix_components(
     "FFLM of each item for given mixing weights."
     return alpha * parts[:, 0] + beta * parts[:, 1] + (1 - alpha - beta) * parts[:, 2]
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #fbbd90f3-1
 def balanced_accuracy_at(
     scores: np.ndarray,  # Shape [N]
     faithful: np.ndarray,  # True or False, shape [N]; both occur
@@ -310,7 +310,7 @@ def balanced_accuracy_at(
         raise ValueError("balanced accuracy needs faithful and unfaithful items, got one kind only")
     return (above[positive].mean(0) + (~above[~positive]).mean(0)) / 2
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #fbbd90f3-2
 def best_threshold(
     scores: np.ndarray,  # Of N validation items; thresholds are their percentiles 0, 0.2, ..., 99.8
     faithful: np.ndarray,  # True or False, shape [N]
@@ -321,7 +321,7 @@ def best_threshold(
     best = len(accuracies) - 1 - accuracies[::-1].argmax()
     return float(thresholds[best]), float(accuracies[best])
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #fbbd90f3-3
 def tune_fflm(
     parts: np.ndarray,  # Components of N validation items in the order of `FFLM_COMPONENTS`, shape [N,3]
     faithful: np.ndarray,  # True or False, shape [N]
@@ -383,7 +383,7 @@ def cop(
         np.exp(bart_logp_source_hypothesis), np.exp(bart_logp_prefix_hypothesis), "none"
     )
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #9986dc10-1
 @nlg(
     unit="nats per token",
     cite=COP_CITATION + "; as in FFLM's code, " + FFLM_CITATION,
@@ -400,7 +400,7 @@ def cop_causal(
 # %% ../../nbs/07_nlg/03_fflm.ipynb #4398d385
 HARIM_CITATION = "Son et al. 2022, https://arxiv.org/abs/2211.12118"
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #4398d385-1
 def _hallucination_risk(
     p: np.ndarray,  # Probability of each token after the source, shape [L]
     q: np.ndarray,  # Without the source, shape [L]
@@ -439,7 +439,7 @@ def harim_plus(
     p, q = np.exp(bart110_logp_source_hypothesis), np.exp(bart110_logp_empty_hypothesis)
     return scale * (1 - _hallucination_risk(p, q) / 2) + float(np.mean(bart110_logp_source_hypothesis))
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #4398d385-2
 @nlg(
     unit="[-2,0]",
     cite=HARIM_CITATION + "; as in " + FFLM_CITATION + ", Eq. 9",
@@ -457,7 +457,7 @@ def harim(
     "HaRiM: minus the mean hallucination risk, from a BART."
     return -_hallucination_risk(np.exp(bart110_logp_source_hypothesis), np.exp(bart110_logp_empty_hypothesis))
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #4398d385-3
 @nlg(
     unit="[-2,0]",
     cite=HARIM_CITATION + "; as in FFLM's code, " + FFLM_CITATION + ", Eq. 9",
@@ -484,7 +484,7 @@ def content_words(
     "Content words of a summary, by part of speech."
     return [token for token, tag in zip(tokens, tags, strict=True) if tag not in FUNCTION_TAGS]
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #8f59ec3d-1
 def sentence_indices(
     tokens,  # Tokens of a text
     sentences,  # Its sentences
@@ -496,7 +496,7 @@ def sentence_indices(
     starts = np.cumsum([0, *map(len, tokens)])[:-1]
     return np.searchsorted(np.cumsum(list(map(len, sentences))), starts, side="right")
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #8f59ec3d-2
 def mask_words(
     tokens,  # Tokens of the source
     words,  # Important words of the summary
@@ -529,7 +529,7 @@ def pos_tagged(
         [sentence.text for sentence in doc.sents],
     )
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #15da6605-1
 def coco_maskings(
     hypothesis: tuple,  # Tokens and tags of the summary
     source: tuple,  # Tokens, tags and sentences of the source
@@ -575,7 +575,7 @@ def coco_token(
     "CoCo (token): drop of probability when the words of the summary are masked in the source."
     return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_token)
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #883b8af2-1
 @nlg(
     unit="[-1,1]",
     cite=COCO_CITATION + ", span",
@@ -592,7 +592,7 @@ def coco_span(
     "CoCo (span): drop of probability when these words and their neighbours are masked in the source."
     return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_span)
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #883b8af2-2
 @nlg(
     unit="[-1,1]",
     cite=COCO_CITATION + ", sent",
@@ -610,7 +610,7 @@ def coco_sentence(
     "CoCo (sentence): drop of probability when the sentences with words of the summary are masked."
     return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_sentence)
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #883b8af2-3
 @nlg(
     unit="[-1,1]",
     cite=COCO_CITATION + ", doc",

@@ -45,7 +45,7 @@ def factcc(
     "FactCC: probability that the whole summary is correct."
     return float(_probability_correct(factcc_source_hypothesis))
 
-
+# %% ../../nbs/07_nlg/07_heads.ipynb #6659811f-1
 @nlg(
     unit="[0,1]",
     cite=FACTCC_CITATION,
@@ -63,7 +63,7 @@ def factcc_sentences(
     "FactCC by sentence: probability that a sentence is correct, mean over the summary."
     return float(_probability_correct(factcc_source_sentences).mean())
 
-
+# %% ../../nbs/07_nlg/07_heads.ipynb #6659811f-2
 @nlg(
     unit="0 or 1",
     cite=FACTCC_CITATION + ", printed label; Zha et al. 2023",
@@ -89,7 +89,7 @@ def alignscore_chunks(
     size = max(len(sentences) // (len(text.split()) // 350 + 1), 1)
     return [" ".join(sentences[i : i + size]) for i in range(0, len(sentences), size)]
 
-
+# %% ../../nbs/07_nlg/07_heads.ipynb #7fcd0908-1
 def _best_chunk_mean(scores):
     "Highest score over chunks, mean over summary sentences."
     if not scores.size:
@@ -116,7 +116,7 @@ def alignscore(
     "AlignScore, three-way head: probability of aligned, best chunk, mean over summary sentences."
     return _best_chunk_mean(nli_probabilities(align_three)[..., 0])
 
-
+# %% ../../nbs/07_nlg/07_heads.ipynb #7fcd0908-2
 @nlg(
     unit="[0,1]",
     cite=ALIGNSCORE_CITATION + ", mode bin_sp",
@@ -130,7 +130,7 @@ def alignscore_binary(
     "AlignScore, binary head: probability of aligned, best chunk, mean over summary sentences."
     return _best_chunk_mean(1 - first_class_probability(align_binary))
 
-
+# %% ../../nbs/07_nlg/07_heads.ipynb #7fcd0908-3
 @nlg(
     unit="unbounded",
     cite=ALIGNSCORE_CITATION + ", mode reg_sp",
@@ -164,7 +164,7 @@ def dae(
         raise Undefined("no arc to judge, or source and summary exceed 128 tokens")
     return float((1 - _probability_correct(dae_arcs)).mean())
 
-
+# %% ../../nbs/07_nlg/07_heads.ipynb #dfdf6929-1
 BLEURT_CITATION = "Sellam et al. 2020, https://aclanthology.org/2020.acl-main.704, released code cebe7e6f"
 BLEURT_PITFALL = (
     "Roughly 0 to 1 for BLEURT-20 but not clipped; other checkpoints have other scales. An empty summary "
@@ -185,7 +185,7 @@ def bleurt(
     "BLEURT of the summary with the reference."
     return float(bleurt_reference_hypothesis)
 
-
+# %% ../../nbs/07_nlg/07_heads.ipynb #dfdf6929-2
 @nlg(
     unit="about [0,1]",
     cite=BLEURT_CITATION + "; column of TRUE, https://aclanthology.org/2022.naacl-main.287",
@@ -222,6 +222,8 @@ VAGUE_WORDS = set(
     "every few first for from half in just last late later least less many more most much nearly next of "
     "on only or other over past recent recently several some that the these this those to under up".split()
 )
+
+# %% ../../nbs/07_nlg/07_heads.ipynb #a4549382-1
 ALWAYS_SUPPORTED = {"one", "united states", "army"}
 QUANTITY_TYPES = {"DATE", "CARDINAL", "MONEY", "PERCENT"}
 
@@ -261,7 +263,7 @@ def _is_supported(
         or (kind in ("ORG", "PERSON") and any(name in other for other in named))
     )
 
-
+# %% ../../nbs/07_nlg/07_heads.ipynb #a4549382-2
 def _unsupported_entities(
     hypothesis_entities: list,  # (text, type) of each entity of the summary
     source_entities: list,  # (text, type) of each entity of the source
@@ -294,7 +296,7 @@ def ner_overlap(
     "NER overlap: 1 when all names, dates and numbers of the summary are in the source, else 0."
     return float(not _unsupported_entities(hypothesis_entities, source_entities, source))
 
-
+# %% ../../nbs/07_nlg/07_heads.ipynb #a4549382-3
 def named_entities(
     texts: list,  # Texts
     model: str = "en_core_web_sm",  # spaCy model

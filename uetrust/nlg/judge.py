@@ -106,7 +106,7 @@ WORDINGS = dict(  # Wording -> template
     + "\n- Write down the grade, a number only.\n\n{texts}\n\nGrade for {dim}, a number only:",
 )
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #ab8193f9-1
 def _known(argument, name, options):
     if name not in options:
         raise ValueError(f"{argument} is one of {list(options)}, got {name!r}")
@@ -136,7 +136,7 @@ def judge_prompt(
     )
     return [dict(role="user", content=content)]
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #ab8193f9-2
 def _source_he2024(
     prompt: str,  # The prompt of the generator: an instruction of 39 characters, then the source
 ) -> str:  # The source; if the prompt has no such instruction, the source loses its first 39 characters
@@ -171,7 +171,7 @@ _SPELLED = {
     word: float(i) for i, word in enumerate("two three four five six seven eight nine ten".split(), 2)
 }  # "one" is mostly a pronoun
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #83c033b1-1
 def _without_scale(reply, lo, hi):
     "Reply in lower case, with one kind of dash, without formatting marks and repetitions of the scale."
     text = re.sub("[*_`]", " ", re.sub("[–−]", "-", reply.lower()))
@@ -243,7 +243,7 @@ def _json_grades(reply, lo, hi):
         raise Undefined(f"a field that holds {odd[0]!r:.30} and no number, in the reply {reply[:60]!r}")
     return numbers
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #425d1754-1
 def _bare_number(text):  # As a list; empty when there is anything else
     found = _BARE.fullmatch(re.split(r"[.;!]+(?:\s|$)", text, maxsplit=1)[0])
     return [float(found[1])] if found else []
@@ -295,7 +295,7 @@ _PITFALL_HE2024 = (
     "is 1."
 )
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #585a4935-1
 def _register_judge_score(
     name: str,  # Name of the score
     need: str,  # Name of its input: a reply, or the log-probabilities of the answers
@@ -334,7 +334,7 @@ def _question_described(family, dim):
     )
     return f"{dim.capitalize()} from {lo} to {hi}, rated by an LLM judge who {asked}."
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #585a4935-2
 def _cited(family):
     return (
         JUDGE_HE2024_CITATION
@@ -405,7 +405,7 @@ def expected_score(
         )
     return float(probabilities @ (lo + np.arange(len(answer_logps))) / total)
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #839c3535-1
 GEVAL_CITATION = "Liu et al. 2023, https://arxiv.org/abs/2303.16634"
 
 
@@ -450,7 +450,7 @@ def wording_statistics(
         index=scores.index,
     )
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #d86c8741-1
 def wording_variance_share(
     scores: pd.DataFrame,  # As for `wording_statistics`
 ) -> float:  # 0 when the wording has no influence, 1 when the summary has none
@@ -484,7 +484,7 @@ def ice_example_order(
     random.Random(seed).shuffle(examples)
     return examples
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #a48471f2-1
 def ice_prompt(
     dim: str,  # Of `ICE_SHOWN`
     examples: list,  # Dictionaries with hypothesis, score in [0,1], and the text that is shown
@@ -502,7 +502,7 @@ def ice_prompt(
     scored = [f"{unscored(example)} {float(example['score'])}\n" for example in examples]
     return f"{instruction}\n" + "".join(scored) + unscored(item)
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #a48471f2-2
 def parse_ice(
     reply: str,  # At most 5 tokens of a completion
 ) -> float:  # Higher is better; not clipped, so 7 is 7 and -0.5 is 0.5

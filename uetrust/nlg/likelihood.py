@@ -56,7 +56,7 @@ def bart_score(
     "BARTScore: mean token log-probability of the hypothesis given the source."
     return defined_mean(bart_logp_source_hypothesis)
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #ac3b4129-1
 @nlg(
     unit="nats per token",
     cite=BARTSCORE_CITATION + ", precision",
@@ -71,7 +71,7 @@ def bart_score_precision(
     "BARTScore precision: mean token log-probability of the hypothesis given the reference."
     return _mean_logp_over_references(bart_logp_reference_hypothesis, several)
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #ac3b4129-2
 @nlg(
     unit="nats per token",
     cite=BARTSCORE_CITATION + ", recall",
@@ -90,7 +90,7 @@ def bart_score_recall(
     "BARTScore recall: mean token log-probability of the reference given the hypothesis."
     return _mean_logp_over_references(bart_logp_hypothesis_reference, several)
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #ac3b4129-3
 @nlg(
     unit="nats per token",
     cite=BARTSCORE_CITATION + ", F",
@@ -129,7 +129,7 @@ def bart_score_he2024(
     "BARTScore recall with both texts cut at 256 tokens, as in He et al.'s released benchmark."
     return _mean_logp_over_references(bart256_logp_hypothesis_reference)
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #b77f2cf6-1
 @nlg(
     unit="[0,1]",
     cite=BARTSCORE_CITATION + "; as stored by TRUE, Honovich et al. 2022, https://arxiv.org/abs/2204.04991",
@@ -166,7 +166,7 @@ def t5_score_source(
     "T5Score, reference-free: mean token log-probability of the hypothesis given the source."
     return defined_mean(t5_logp_source_hypothesis)
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #5f422ac8-1
 @nlg(
     unit="nats per token",
     cite=T5SCORE_CITATION + ", precision",
@@ -181,7 +181,7 @@ def t5_score_precision(
     "T5Score precision: mean token log-probability of the hypothesis given the reference."
     return _mean_logp_over_references(t5_logp_reference_hypothesis, several)
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #5f422ac8-2
 @nlg(
     unit="nats per token",
     cite=T5SCORE_CITATION + ", recall",
@@ -200,7 +200,7 @@ def t5_score_recall(
     "T5Score recall: mean token log-probability of the reference given the hypothesis."
     return _mean_logp_over_references(t5_logp_hypothesis_reference, several)
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #5f422ac8-3
 @nlg(
     unit="nats per token",
     cite=T5SCORE_CITATION,
@@ -261,7 +261,7 @@ def gpt_score(
     "GPTScore: log-probability of the hypothesis given source and template, mean without the first token."
     return defined_mean(_without_first(gpt_logp_source_hypothesis))
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #6db215bf-1
 @nlg(
     unit="nats per token",
     cite=GPTSCORE_CITATION + ", decoder only, reference to hypothesis",
@@ -278,7 +278,7 @@ def gpt_score_precision(
         [_without_first(values) for values in gpt_logp_reference_hypothesis], several
     )
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #6db215bf-2
 @nlg(
     unit="nats per token",
     cite=GPTSCORE_CITATION + ", decoder only, hypothesis to reference",
@@ -298,7 +298,7 @@ def gpt_score_recall(
         [_without_first(values) for values in gpt_logp_hypothesis_reference], several
     )
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #6db215bf-3
 @nlg(
     unit="nats per token",
     cite=GPTSCORE_CITATION + ", all tokens counted",
@@ -315,7 +315,7 @@ def gpt_score_whole(
     "GPTScore with every token: mean token log-probability of the hypothesis given source and template."
     return defined_mean(gpt_logp_source_hypothesis)
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #6db215bf-4
 @nlg(
     unit="nats per token",
     cite=GPTSCORE_CITATION + ", FLAN-T5",
@@ -331,7 +331,7 @@ def gpt_score_flan(
     "GPTScore with FLAN-T5: mean token log-probability of the hypothesis given source and template."
     return defined_mean(flan_logp_source_hypothesis)
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #6db215bf-5
 @nlg(
     unit="nats per token",
     cite=GPTSCORE_CITATION + ", FLAN-T5, reference to hypothesis",
@@ -356,7 +356,7 @@ def with_lower_first_letter(
     "Text with a lower-case first letter, as GPTScore sends it to an endpoint."
     return text[:1].lower() + text[1:]
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #105de14a-1
 _MEAN_WITHOUT_LAST = r"\frac1{|y|-1}\sum_{t<|y|}\log p(y_t\mid y_{<t},x)"
 _ECHO_PITFALL = (
     "Needs an endpoint that returns log-probabilities of a given text. The last token is taken for a full "
@@ -378,7 +378,7 @@ def gpt_score_echo(
     "GPTScore from an endpoint: mean token log-probability given the source, without the last token."
     return defined_mean(_without_last(echo_logp_source_hypothesis))
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #105de14a-2
 @nlg(
     unit="nats per token",
     cite=GPTSCORE_CITATION + ", GPT-3, reference to hypothesis",
@@ -429,7 +429,7 @@ class NarcissismModel:
     ) -> dict:  # Options of `uetrust.models.forward.Layout`; for an API only the separator matters
         return dict(sep=self.suffix) | (GPT_LAYOUT if self.statistic_prefix == "gpt" else dict(window=1024))
 
-
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #08c103c4-1
 FAMILY_SCORES = dict(  # Name of the statistics, score and reference_score, of a family or behind an API
     BART=("bart", "bart_score", "bart_score_precision"),
     T5=("t5", "t5_score_source", "t5_score_precision"),
@@ -464,6 +464,8 @@ _PROMPTS = {
     "after": dict(suffix=TLDR_TEMPLATE),
     "write": dict(prefix="Write a concise summarization: "),
 }
+
+# %% ../../nbs/07_nlg/02_likelihood.ipynb #08c103c4-2
 _NOT_ON_HUB = {"GPT3-Curie": "retired", "Cohere-Command": "hosted"}
 
 

@@ -27,7 +27,7 @@ def nli_probabilities(
         raise ValueError(f"NLI logits have shape [...,3], got {logits_array.shape}")
     return softmax(logits_array, -1)
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #13dad272-1
 def first_class_probability(
     logits,  # Shape [...,2]
 ) -> np.ndarray:  # Shape [...], in [0,1], float64
@@ -39,7 +39,7 @@ def first_class_probability(
         raise ValueError(f"logits of two classes have shape [...,2], got {logits_array.shape}")
     return expit(logits_array[..., 0] - logits_array[..., 1])
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #13dad272-2
 NLI_HE2024_CITATION = "He et al. 2024, https://arxiv.org/abs/2406.17274, as in the released code 0322ade7"
 SUMMAC_CITATION = "Laban et al. 2022, https://aclanthology.org/2022.tacl-1.10"
 WHOLE_TEXT_PITFALL = (
@@ -65,7 +65,7 @@ def mnli_doc(
     "Probability that the source as a whole entails the summary as a whole."
     return float(nli_probabilities(nli_source_hypothesis)[2])
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #13dad272-3
 @nlg(
     unit="[0,1]",
     cite=(
@@ -87,7 +87,7 @@ def anli(
     "Probability of entailment as in `mnli_doc`, from a model that was also trained on adversarial NLI."
     return float(nli_probabilities(anli_source_hypothesis)[2])
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #13dad272-4
 @nlg(
     unit="[0,1]",
     cite="Honovich et al. 2022, https://aclanthology.org/2022.naacl-main.287; google/t5_xxl_true_nli_mixture",
@@ -104,7 +104,7 @@ def true_nli(
     "TRUE's NLI score: share of the answer 1 in the probability of 1 and 0, from a T5."
     return float(first_class_probability(true_nli_logp))
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #13dad272-5
 @nlg(
     unit="[-1,1]",
     cite=NLI_HE2024_CITATION,
@@ -135,7 +135,7 @@ def _paragraphs(text):
         if len(paragraph) > 10
     ]
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #4f1e057a-1
 def _windows(text):
     sentences = _sentences(text)
     return [" ".join(sentences[i : i + 2]) for i in range(len(sentences))]
@@ -210,7 +210,7 @@ def _summac_zs_value(
         )
     )
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #2d231e8b-1
 @nlg(
     unit="[-1,1]",
     cite=SUMMAC_CITATION + ", released code c1f3da93",
@@ -234,7 +234,7 @@ def summac_zs(
     "SummaC-ZS: highest entailment minus highest contradiction, mean over summary sentences."
     return _summac_zs_value(_probability_grid(nli_source_sentences), op1, op2)
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #2d231e8b-2
 @nlg(
     unit="[0,1]",
     cite=SUMMAC_CITATION + ", sec. 3.2",
@@ -256,7 +256,7 @@ def summac_zs_entailment(
     "SummaC-ZS with entailment alone: highest entailment, mean over summary sentences."
     return _summac_zs_value(_probability_grid(nli_source_sentences), op1, op2, contradiction=False)
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #2d231e8b-3
 @nlg(
     unit="[-1,1]",
     cite=SUMMAC_CITATION + ", constructor defaults of the released code",
@@ -293,6 +293,8 @@ SUMMAC_CONV_WEIGHTS = {
     "layer_final.weight": np.array([[0.04978208, 0.569798, 0.5464741], [-0.438356, -0.3184639, 0.3055724]]),
     "layer_final.bias": np.array([0.1177474, -0.2534387]),
 }
+
+# %% ../../nbs/07_nlg/05_nli.ipynb #68ead6ea-1
 # fmt: on
 NLI_LETTERS = dict(e=2, c=0, n=1)  # Letter -> class; histograms stand in the order e, c, n
 
@@ -332,7 +334,7 @@ def nli_histograms(
         ]
     )
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #68ead6ea-2
 def _summac_conv_logits(
     grid_probabilities: np.ndarray,  # Probabilities [S,H,3]
     head: dict = SUMMAC_CONV_WEIGHTS,  # Weights
@@ -348,7 +350,7 @@ def _summac_conv_logits(
     ]
     return head["layer_final.weight"] @ pooled + head["layer_final.bias"]
 
-
+# %% ../../nbs/07_nlg/05_nli.ipynb #68ead6ea-3
 @nlg(
     unit="[0,1]",
     cite=SUMMAC_CITATION + ", sec. 3.3, released head of c1f3da93",

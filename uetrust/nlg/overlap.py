@@ -34,7 +34,7 @@ def as_references(
     "References as a list, whether one or several are given."
     return [reference] if isinstance(reference, str) else list(reference)
 
-
+# %% ../../nbs/07_nlg/01_overlap.ipynb #2278af6a-1
 def _rouge_l(reference, hypothesis):
     "ROUGE-L of two lists of words, without rouge-score's table of all pairs of words."
     from rouge_score.scoring import Score, fmeasure
@@ -78,7 +78,7 @@ def rouge_1(
     "ROUGE-1: F of shared words."
     return rouge("rouge1", hypothesis, reference, stem).fmeasure
 
-
+# %% ../../nbs/07_nlg/01_overlap.ipynb #ecc17c1c-1
 @nlg(unit="[0,1]", cite=ROUGE_CITATION, dim="relevance")
 def rouge_2(
     hypothesis: str,  # Summary
@@ -88,7 +88,7 @@ def rouge_2(
     "ROUGE-2: F of shared bigrams."
     return rouge("rouge2", hypothesis, reference, stem).fmeasure
 
-
+# %% ../../nbs/07_nlg/01_overlap.ipynb #ecc17c1c-2
 @nlg(unit="[0,1]", cite=ROUGE_CITATION, dim="relevance")
 def rouge_l(
     hypothesis: str,  # Summary
@@ -98,7 +98,7 @@ def rouge_l(
     "ROUGE-L: F of the longest common subsequence of words."
     return rouge("rougeL", hypothesis, reference, stem).fmeasure
 
-
+# %% ../../nbs/07_nlg/01_overlap.ipynb #ecc17c1c-3
 @nlg(unit="[0,1]", cite=ROUGE_CITATION, dim="consistency")
 def rouge_2_precision(
     hypothesis: str,  # Summary

@@ -28,7 +28,7 @@ class AnswerSpan(NamedTuple):
     kind: str  # 'entity' or 'chunk', a noun phrase
     sentence: int  # Index of its sentence in the text, from 0
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #6036dd8a-1
 def answer_spans(
     texts: list,  # Texts
     model: str = "en_core_web_sm",  # spaCy pipeline; QAGS uses en_core_web_lg
@@ -45,7 +45,7 @@ def answer_spans(
 
     return [one(document) for document in spacy_pipeline(model).pipe(texts)]
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #6036dd8a-2
 PRONOUNS = set(
     "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her "
     "hers herself it its itself they them their theirs themselves what which who whom this that these "
@@ -61,7 +61,7 @@ def feqa_phrases(
         dict.fromkeys(span.text for span in found if span.kind == "entity" or span.text not in PRONOUNS)
     )
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #6036dd8a-3
 def qags_phrases(
     found: list,  # `AnswerSpan`s of the summary
     rng,  # np.random.Generator
@@ -73,7 +73,7 @@ def qags_phrases(
         return [unique[i] for i in rng.choice(len(unique), n, replace=False)]
     return unique + [unique[i] for i in rng.choice(len(unique), n - len(unique))] if unique else []
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #6036dd8a-4
 def q2_phrases(
     found: list,  # `AnswerSpan`s of the summary
 ) -> list:  # Phrases
@@ -84,7 +84,7 @@ def q2_phrases(
             phrases.append(span.text)
     return [phrase for phrase in phrases if phrase.lower() != "i"]
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #6036dd8a-5
 def questeval_phrases(
     found: list,  # `AnswerSpan`s of a text
     sentences: int = 5,  # Sentences of the text that count, from its start
@@ -105,7 +105,7 @@ class Question(NamedTuple):
     logp: float  # Mean log p of its tokens, nats; NaN when there is none
     phrase: str  # What it is about
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #0b70690b-1
 class AnsweredQuestion(NamedTuple):
     "A question and two answers to it"
 
@@ -144,7 +144,7 @@ def feqa_text(
     "Tokenised text for the models of FEQA; the source is converted to lower case afterwards."
     return " ".join(token for sentence in split_sentences(text) for token in _feqa_tokens(sentence))
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #2bbf4004-1
 @nlg(
     unit="[0,1]",
     cite=FEQA_CITATION,
@@ -213,7 +213,7 @@ def select_qags_questions(
         *((None, None) if answers is None else (sum(map(bool, answers)), sum(right))),
     )
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #50991ac4-1
 QAGS_CITATION = "Wang et al. 2020, https://aclanthology.org/2020.acl-main.450, released code 47798e9b"
 _QAGS_TRAP = SPACY_PITFALL + (
     "Phrases are drawn at random, here with a seed of the text. Two empty answers agree, so questions "
@@ -247,7 +247,7 @@ def qags(
     "QAGS: SQuAD F1 between the answers on summary and source, mean over 20 questions."
     return _mean_agreement(hypothesis_spans, qags_questions, qags_answers, squad_f1)
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #50991ac4-2
 @nlg(
     unit="[0,1]",
     cite=QAGS_CITATION + ", command line: 5 questions",
@@ -264,7 +264,7 @@ def qags_released(
     "QAGS over the five likeliest questions, as in the released command line."
     return _mean_agreement(hypothesis_spans, qags_questions, qags_answers, squad_f1, n)
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #50991ac4-3
 @nlg(
     unit="[0,1]",
     cite=QAGS_CITATION + ", option em",
@@ -280,7 +280,7 @@ def qags_em(
     "QAGS with exact match: share of questions with equal normalised answers on summary and source."
     return _mean_agreement(hypothesis_spans, qags_questions, qags_answers, squad_exact_match)
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #50991ac4-4
 @nlg(
     unit="[0,1]",
     cite=QAGS_CITATION + ", option of expected answers, as meant",
@@ -320,7 +320,7 @@ def valid_q2_questions(
             valid.setdefault(question.phrase, question)
     return list(valid.values())
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #475c3d8b-1
 def _needs_entailment(
     answered: AnsweredQuestion,  # A question and the answer on the source
 ) -> bool:  # Whether entailment is asked
@@ -345,7 +345,7 @@ def q2_pairs(
         if _needs_entailment(answered)
     ]
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #475c3d8b-2
 def _nli_labels(nli):
     "Most likely classes: 0 contradiction, 1 neutral, 2 entailment."
     return nli_probabilities(nli).argmax(-1).tolist() if len(nli) else []
@@ -364,7 +364,7 @@ def _q2_values(
 
     return [value(answered) for answered in answers]
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #475c3d8b-3
 _Q2_TRAP = SPACY_PITFALL + (
     "A summary of which no question survives is judged by entailment of whole texts instead, another "
     "metric. The source loses its end where it does not fit; the release crashes there. The optional "
@@ -398,7 +398,7 @@ def q2(
         return _nli_labels(q2_nli)[0] / 2
     return float(np.mean(_q2_values(q2_answers, q2_nli)))
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #475c3d8b-4
 @nlg(
     unit="[0,1]",
     cite=Q2_CITATION + ", without NLI",
@@ -444,7 +444,7 @@ def _questeval_one_way(
     answerability = [answered.answerability for answered in answers]
     return _questeval_direction(answerability, *similarity, f1, weights=weights)
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #35a90387-1
 _QUESTEVAL_TRAP = SPACY_PITFALL + (
     "A text without a question is 0, so a summary of one plain sentence may halve the score. Questions "
     "end after 20 tokens, many in the middle. SummaC printed numbers of an older version."
@@ -484,7 +484,7 @@ def questeval_precision(
         weights=weights,
     )
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #35a90387-2
 @nlg(
     unit="[0,1]",
     cite=QUESTEVAL_CITATION,
@@ -562,7 +562,7 @@ def questeval(
     )
     return (precision + recall) / 2
 
-
+# %% ../../nbs/07_nlg/09_qa.ipynb #847e141c-1
 @nlg(
     unit="[0,1]",
     cite=QUESTEVAL_CITATION + ", list_scores f1",

@@ -56,7 +56,7 @@ def squad_f1(
     "Token F1 as in SQuAD, QAGS and QuestEval."
     return _token_f1(_normalised_answer(a).split(), _normalised_answer(b).split())
 
-
+# %% ../../nbs/07_nlg/08_strings.ipynb #721bc327-1
 def squad_exact_match(
     a: str,  # Answer
     b: str,  # Other answer
@@ -64,7 +64,7 @@ def squad_exact_match(
     "Exact match after normalisation, as in QAGS."
     return int(_normalised_answer(a) == _normalised_answer(b))
 
-
+# %% ../../nbs/07_nlg/08_strings.ipynb #721bc327-2
 def q2_f1(
     a: str,  # Answer
     b: str,  # Other answer
@@ -72,7 +72,7 @@ def q2_f1(
     "Token F1 as in Q2."
     return _token_f1(normalised_words(a), normalised_words(b), 0.0)
 
-
+# %% ../../nbs/07_nlg/08_strings.ipynb #721bc327-3
 def feqa_f1(
     a: list,  # Tokens of an answer, from NLTK's word_tokenize
     b: list,  # Tokens of the other
@@ -102,7 +102,7 @@ def _true_words(*texts):  # Words of each
     require_words(*words)
     return words
 
-
+# %% ../../nbs/07_nlg/08_strings.ipynb #636ffbce-1
 def _caption_bleu(
     hypothesis: list,  # Words of the summary
     reference: list,  # Words of the other text
@@ -139,7 +139,7 @@ def bleu_4_true(
     "BLEU-4 of image captioning against the source, as in TRUE."
     return float(_caption_bleu(*_true_words(hypothesis, source), 4))
 
-
+# %% ../../nbs/07_nlg/08_strings.ipynb #636ffbce-2
 @nlg(
     unit="[0,1]",
     cite=TRUE_CITATION + "; Papineni et al. 2002, https://aclanthology.org/P02-1040",
@@ -155,7 +155,7 @@ def bleu_1_true(
     "BLEU-1 of image captioning against the source, as in TRUE."
     return float(_caption_bleu(*_true_words(hypothesis, source), 1))
 
-
+# %% ../../nbs/07_nlg/08_strings.ipynb #636ffbce-3
 @nlg(
     unit="[0,1]",
     cite=TRUE_CITATION + "; Lin 2004, https://aclanthology.org/W04-1013",
@@ -175,7 +175,7 @@ def rouge_l_true(
     precision, recall = common / len(hypothesis_words), common / len(source_words)
     return float((1 + 1.2**2) * precision * recall / (recall + 1.2**2 * precision))
 
-
+# %% ../../nbs/07_nlg/08_strings.ipynb #636ffbce-4
 @nlg(
     unit="[0,1]",
     cite=TRUE_CITATION,

@@ -52,7 +52,7 @@ def unieval_fluency(
     "UniEval fluency: is each sentence fluent?"
     return _mean_yes_share(yes_no_fluency)
 
-
+# %% ../../nbs/07_nlg/04_unieval.ipynb #2a8d87fb-1
 @nlg(
     unit="[0,1]",
     cite=UNIEVAL_CITATION,
@@ -67,7 +67,7 @@ def unieval_coherence(
     "UniEval coherence: is the summary coherent?"
     return float(_yes_share(yes_no_coherence))
 
-
+# %% ../../nbs/07_nlg/04_unieval.ipynb #2a8d87fb-2
 @nlg(
     unit="[0,1]",
     cite=UNIEVAL_CITATION,
@@ -84,7 +84,7 @@ def unieval_consistency(
     "UniEval consistency: does the source support each sentence?"
     return _mean_yes_share(yes_no_consistency)
 
-
+# %% ../../nbs/07_nlg/04_unieval.ipynb #2a8d87fb-3
 @nlg(
     unit="[0,1]",
     cite=UNIEVAL_CITATION,
@@ -98,7 +98,7 @@ def unieval_relevance(
     "UniEval relevance: does the summary say what the reference says?"
     return float(_yes_share(yes_no_relevance))
 
-
+# %% ../../nbs/07_nlg/04_unieval.ipynb #2a8d87fb-4
 @nlg(
     unit="[0,1]",
     cite=UNIEVAL_CITATION + ", unieval-fact",
@@ -117,7 +117,7 @@ def unieval_fact(
     "UniEval-fact: does the source support each sentence? From a checkpoint trained for this question alone."
     return _mean_yes_share(yes_no_fact)
 
-
+# %% ../../nbs/07_nlg/04_unieval.ipynb #2a8d87fb-5
 @nlg(
     unit="[0,1]",
     cite=UNIEVAL_CITATION,
@@ -170,7 +170,7 @@ def unieval_fluency_he2024(
     "UniEval fluency, as in He et al.'s released code."
     return _mean_yes_share_he2024(yes_no_fluency)
 
-
+# %% ../../nbs/07_nlg/04_unieval.ipynb #f3240e64-1
 @nlg(
     unit="[0,1]",
     cite=UNIEVAL_HE2024_CITATION,
@@ -188,7 +188,7 @@ def unieval_coherence_he2024(
     "UniEval coherence, as in He et al.'s released code: the source begins with the instruction."
     return float(_yes_share(yes_no_coherence_he2024))
 
-
+# %% ../../nbs/07_nlg/04_unieval.ipynb #f3240e64-2
 @nlg(
     unit="[0,1]",
     cite=UNIEVAL_HE2024_CITATION,
@@ -205,7 +205,7 @@ def unieval_consistency_he2024(
     "UniEval consistency, as in He et al.'s released code: the source begins with the instruction."
     return _mean_yes_share_he2024(yes_no_consistency_he2024)
 
-
+# %% ../../nbs/07_nlg/04_unieval.ipynb #f3240e64-3
 @nlg(
     unit="[0,1]",
     cite=UNIEVAL_HE2024_CITATION,

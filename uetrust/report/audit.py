@@ -161,7 +161,7 @@ def _length(audited):
                 f"{partial:.2f}; with length they correlate by {at['u']:.2f} and {at['q']:.2f}",
             )
 
-
+# %% ../../nbs/11_report/06_audit.ipynb #4bc67c94-1
 @_pitfall("Ties decide", "1_basics/04_ties_and_row_order")
 def _ties(audited):
     "The order within ties moves the PRR by more than a tenth."
@@ -191,7 +191,7 @@ def _failed_values(name, kind, values):  # Number of -1 on a scale of whole numb
     scale = kind == "quality" and len(others) and (others >= 0).all() and (others % 1 == 0).all()
     return int((values == -1).sum()) if scale else 0
 
-
+# %% ../../nbs/11_report/06_audit.ipynb #4bc67c94-2
 @_pitfall("Failed replies count as -1", "1_basics/05_nan_and_sentinels")
 def _failed_replies(audited):
     "-1 on a judge's scale of whole numbers: replies that could not be read."
@@ -227,7 +227,7 @@ def _sentinels(audited):
                 f"[{others.min():.3g}, {others.max():.3g}]: make it missing",
             )
 
-
+# %% ../../nbs/11_report/06_audit.ipynb #4bc67c94-3
 @_pitfall("The same items several times", "1_basics/06_how_wide_is_chance")
 def _duplicates(audited):
     "Several texts of a document, or the same row again, are not independent."
@@ -252,7 +252,7 @@ def _constant(audited):
             told = f"{name} is {value:g} for every text: no PRR exists"
             yield [name], dict(value=value, n=int(values.notna().sum())), told
 
-
+# %% ../../nbs/11_report/06_audit.ipynb #4bc67c94-4
 @_pitfall("Few bad (or good) texts", "1_basics/08_relatives")
 def _base_rate(audited):
     "A label that is rare carries the whole result."
@@ -389,7 +389,7 @@ class Panel:
         given = dict(title=self.title, sentence=self.sentence, page=self.page)
         return given | dict(table=self.table.to_dict("records"))
 
-
+# %% ../../nbs/11_report/06_audit.ipynb #e675eebf-1
 PANELS = {}  # Name -> function of `Audited` that returns a `Panel`, or None where it has nothing to say
 
 
@@ -401,7 +401,7 @@ def audit_panel(find):  # Function of `Audited`
     PANELS[find.__name__] = find
     return find
 
-
+# %% ../../nbs/11_report/06_audit.ipynb #e675eebf-2
 def audit_panels() -> dict:  # As `PANELS`
     "Every panel of the modules `uetrust.report.audit_*`, in the order of the modules."
     for module in iter_modules(import_module("uetrust.report").__path__):
@@ -469,7 +469,7 @@ def _quotable(audited) -> str:
     others = [name for name in audited.best if name != top["method"]]
     return found + (f"; {preview(others, 3)} cannot be told from it." if others else ".")
 
-
+# %% ../../nbs/11_report/06_audit.ipynb #25b01223-1
 def not_quotable(audited) -> str:
     "A tempting sentence that the numbers do not bear, and why."
     if not len(audited.main_prr):
@@ -491,7 +491,7 @@ def not_quotable(audited) -> str:
         )
     return f"'{top['method']} is the best method on other texts too': one set of texts was measured."
 
-
+# %% ../../nbs/11_report/06_audit.ipynb #25b01223-2
 SHOWN_ROWS = 12  # Of the table of a panel, in a terminal
 
 
@@ -514,7 +514,7 @@ def _html_table(table, kind="numbers"):  # Or 'words', which are aligned on the 
     shown = table.to_html(classes=kind, justify="left" if kind == "words" else "right", **options)
     return f"<div style='overflow-x:auto'>{shown}</div>"
 
-
+# %% ../../nbs/11_report/06_audit.ipynb #25b01223-3
 @dataclass
 class Audit:
     "Result of an audit: tables, findings, and the two sentences; shown in a terminal, a notebook or a page"
@@ -627,7 +627,7 @@ def _findings(audited):
     ]
     return pd.DataFrame(rows, columns=["pitfall", "title", "columns", "sentence", "lesson", "numbers"])
 
-
+# %% ../../nbs/11_report/06_audit.ipynb #e2bef700-1
 def audit(
     df: pd.DataFrame,  # One row per text
     uncertainty=(),  # Columns where larger is less certain; by name where this and confidence are left out

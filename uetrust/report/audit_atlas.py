@@ -77,7 +77,7 @@ def plot_atlas(
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return axes
 
-
+# %% ../../nbs/11_report/09_audit_atlas.ipynb #b334bc72-1
 def orders_sentence(
     values: pd.DataFrame,  # Definitions x methods; the first row is the reference
     texts: int,  # How many they were computed on
@@ -94,12 +94,12 @@ def orders_sentence(
         "the first one does."
     )
 
-
+# %% ../../nbs/11_report/09_audit_atlas.ipynb #b334bc72-2
 def stored_cases() -> dict:  # seed, versions, cases: name -> quality, uncertainty, values by definition
     "Scores with their PRR as the sources' own code computes it (scripts/peer_prr.py)."
     return json.loads((root() / "data" / "prr_atlas.json").read_text(encoding="utf-8"))
 
-
+# %% ../../nbs/11_report/09_audit_atlas.ipynb #b334bc72-3
 def case_differences() -> pd.DataFrame:  # definition, source, cases, largest difference
     "How far every definition is from its source's own code on the stored cases."
     rows = []
@@ -110,7 +110,7 @@ def case_differences() -> pd.DataFrame:  # definition, source, cases, largest di
         rows.append(dict(definition=name, cases=len(cases), largest_difference=away, source=known.source))
     return pd.DataFrame(rows)
 
-
+# %% ../../nbs/11_report/09_audit_atlas.ipynb #b334bc72-4
 def placed_tables() -> pd.DataFrame:  # paper, table, url, definition, evidence
     "Printed tables outside the five papers of this project, and the definition of PRR behind them."
     return pd.read_csv(root() / "data" / "prr_printed.csv")

@@ -39,7 +39,7 @@ def _few_label_table(
         rows.append(dict(method=name) | found._asdict() | dict(lo_alone=alone.lo, hi_alone=alone.hi))
     return pd.DataFrame(rows)
 
-
+# %% ../../nbs/11_report/12_audit_labels.ipynb #192615b5-1
 @audit_panel
 def few_labels(audited):
     "PRR of all texts where only some have a label of the main quality."
@@ -87,7 +87,7 @@ def _binary_judges(audited):  # Columns that say right or wrong beside people wh
         if _is_binary(audited.quality[name]) and _enough(audited, audited.quality[name])
     ]
 
-
+# %% ../../nbs/11_report/12_audit_labels.ipynb #ecf7620e-1
 def _enough(audited, *scores):  # Whether enough texts, and documents, have a label and all scores
     both = pd.concat([audited.quality[audited.main], *scores], axis=1).notna().all(axis=1)
     documents = both.sum() if audited.document is None else audited.document[both].nunique()
@@ -124,7 +124,7 @@ def judge_as_instrument(audited):
     page = "nbs/04_evaluation/15_inference/08_noisy_judge.ipynb"
     return Panel("The judge as an instrument", table, sentence, page)
 
-
+# %% ../../nbs/11_report/12_audit_labels.ipynb #ecf7620e-2
 def _four_ways(judge, rows):  # What the PRR is, and whether the correction can be used
     found = {by: _ends(row) for by, row in rows.iterrows()}
     said = (

@@ -51,7 +51,7 @@ def auroc_interval(
     found = prr(labels, uncertainty, area="sum", clusters=documents)
     return 0.5 + found.lo / 2, 0.5 + found.hi / 2
 
-
+# %% ../../nbs/11_report/08_audit_panels.ipynb #51714ba6-1
 def _augrc_interval(
     quality: np.ndarray,  # On [0,1], shape [N]
     uncertainty: np.ndarray,  # Shape [N]
@@ -70,7 +70,7 @@ def _augrc_interval(
     value = augrc(quality, uncertainty)
     return max(value - half, 0.0), min(value + half, 1.0)
 
-
+# %% ../../nbs/11_report/08_audit_panels.ipynb #51714ba6-2
 @audit_panel
 def measures(audited):
     "AUROC, AURC and AUGRC of every method, with an interval of the best under the first fitting metric."

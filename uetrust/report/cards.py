@@ -28,7 +28,7 @@ def comment_by_parameter(
     by_name = dict(zip(inspect.signature(fn).parameters, [parameter.comment for parameter in said]))
     return by_name | ({"return": result.comment} if result.comment else {})
 
-
+# %% ../../nbs/11_report/04_cards.ipynb #e00197a3-1
 def required_files(
     name: str,  # A score
     reg=reg,  # Where it is looked up
@@ -42,7 +42,7 @@ def required_files(
     ]
     return list(dict.fromkeys(MADE_BY.get(x, x) for x in leaves))
 
-
+# %% ../../nbs/11_report/04_cards.ipynb #e00197a3-2
 _WAYS = dict(
     ue=("no direction", "higher is less certain", "higher is more certain"),
     nlg=("no direction", "higher is better", "lower is better"),
@@ -77,7 +77,7 @@ def list_scores(
         ]
     )
 
-
+# %% ../../nbs/11_report/04_cards.ipynb #e00197a3-3
 MEASURED_FILE = "data/demo_methods.csv"  # What `make cards` keeps of the profile demo
 
 
@@ -103,7 +103,7 @@ def measured_text(
     rows = [f"- {one(r)}" for r in table[table["method"] == name].itertuples()]
     return "\n".join(["**Measured** against the truth of bulletins", "", *rows]) if rows else ""
 
-
+# %% ../../nbs/11_report/04_cards.ipynb #e00197a3-4
 COSTS_FILE = "data/metric_costs.json"  # What `make bench PART=costs` keeps for the cards of metrics
 
 
@@ -132,7 +132,7 @@ def reference_text(
     )
     return f"**Anchors** {ends}\n\n**Speed** {speed}"
 
-
+# %% ../../nbs/11_report/04_cards.ipynb #e00197a3-5
 def _cost(made, kind):  # What is known of one thing that must have been made before, for a kind of score
     if made not in STATISTICS:
         return f"{made}: nothing here makes it yet"
@@ -140,7 +140,7 @@ def _cost(made, kind):  # What is known of one thing that must have been made be
     said = entry.cost if kind == "ue" or entry.stored else "what `uetrust.scoring.metrics` makes of it"
     return f"{made}: {said}"
 
-
+# %% ../../nbs/11_report/04_cards.ipynb #e00197a3-6
 def score_card(
     name: str,  # A score
     reg=reg,  # Where it is looked up

@@ -56,7 +56,7 @@ def table_with_means(
         return pd.concat([table, table.mean().to_frame("Col Mean").T]).rename_axis(table.index.name)
     return table.assign(**{"Row Mean": table.mean(axis=1)})
 
-
+# %% ../../nbs/11_report/02_chapters.ipynb #7926f5ef-1
 def table_cells(
     name: str,  # 'T3' to 'T11'
 ) -> pd.DataFrame:  # One row per cell: row, column, value, null_sd, z, inside
@@ -65,7 +65,7 @@ def table_cells(
     columns = ["row", "column", "value", "null_sd", "z"]
     return tests[columns].assign(inside=tests["z"].abs() < NULL_HALF_WIDTH)
 
-
+# %% ../../nbs/11_report/02_chapters.ipynb #7926f5ef-2
 def table_rank_intervals(
     name: str,  # 'T3' to 'T11'
     draws: int = 2000,  # Noisy copies of the table
@@ -91,7 +91,7 @@ def table_title(
     "Dataset and generator of a table, as the paper writes them."
     return ", ".join(table_settings().loc[name, ["dataset", "generator"]])
 
-
+# %% ../../nbs/11_report/02_chapters.ipynb #1f6d24aa-1
 def table_conclusion(
     name: str,  # 'T3' to 'T11'
     c: pd.DataFrame,  # Its `table_cells`
@@ -108,7 +108,7 @@ def table_conclusion(
         f"{tied} of {len(by_mean)} {what} could be first."
     )
 
-
+# %% ../../nbs/11_report/02_chapters.ipynb #1f6d24aa-2
 def save_table(
     name: str,  # 'T3' to 'T11'
     out,  # Folder for tables
@@ -156,7 +156,7 @@ def significance_foot(
         f"against shuffled names {passing}"
     )
 
-
+# %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-1
 def shuffled_count(
     null: ShuffledCount,
 ) -> str:  # '12 have p < .05 against rho = 0, with shuffled names 13.4 [9, 18]'
@@ -166,7 +166,7 @@ def shuffled_count(
         f"[{null.lo}, {null.hi}]"
     )
 
-
+# %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-2
 FIGURE_SHUFFLES = 999  # Tables with shuffled names behind the p-values of a figure
 FIGURE_OBSERVATIONS = {
     "rows": {"UE-NLG": "UE methods", "UE-HUM": "error types", "NLG-HUM": "error types"},
@@ -191,7 +191,7 @@ class FigureAgreement(NamedTuple):
     pairs: pd.DataFrame
     null: ShuffledCount | None = None  # Beside shuffled names; None for correlations over methods
 
-
+# %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-3
 def figure_agreement(
     table: pd.DataFrame,  # From `figure_table`
     between: str,  # What is correlated: its 'rows' or its 'columns'
@@ -204,7 +204,7 @@ def figure_agreement(
     found = shuffled_agreement(table, between, draws=FIGURE_SHUFFLES, seed=seed)
     return FigureAgreement(found.pairs, found.count)
 
-
+# %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-4
 def save_agreement(
     fig: int,  # Number of the figure, 3 to 41
     out,  # Folder for figures
@@ -213,7 +213,7 @@ def save_agreement(
     "Write figNN.csv, figNN.svg and figNN.png, with significance and what n allows."
     return save_correlations(fig, figure_table(fig, reading), out)
 
-
+# %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-5
 def save_correlations(
     fig: int,  # Number of the figure, 3 to 41
     figure: CorrelationFigure,  # The numbers behind it
@@ -241,7 +241,7 @@ def save_correlations(
     save_figure(ax.figure, Path(out) / figure.stem)
     return found
 
-
+# %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-6
 def setting_figures(
     table: str,  # 'T3' to 'T11'
 ) -> list:  # (figure, reading) of every figure that rests on the table

@@ -112,7 +112,7 @@ def _own_figure(
         raise Undefined(f"{table.shape[0]} rows and {table.shape[1]} columns have own numbers")
     return figure._replace(table=table), figure.table.loc[table.index, table.columns]
 
-
+# %% ../../nbs/11_report/11_export.ipynb #1ba5b47e-1
 def _write_own_figures(
     folder,  # Where they go
     own: dict,  # From `_write_own_tables`
@@ -178,7 +178,7 @@ Scores: Apache-2.0, as the package. Datasets: {datasets}. Checkpoints: {checkpoi
     uetrust prr scores/{first}.parquet --id sample --quality {metric} --uncertainty {method}
 """
 
-
+# %% ../../nbs/11_report/11_export.ipynb #939c2fa6-1
 def _licences(plan):  # 'facebook/bart-large-cnn (mit)'; those of a folder here are Apache-2.0, as the package
     known, named = known_checkpoints(), []
     for need in plan.needs:
@@ -198,7 +198,7 @@ def _stands_for(models, stand_ins):
         f"{', '.join(datasets)}."
     )
 
-
+# %% ../../nbs/11_report/11_export.ipynb #939c2fa6-2
 def _data_card(
     profile: str,  # Section of settings.ini
     tables: dict,  # Bank -> exported scores
@@ -240,7 +240,7 @@ def _data_card(
         method=named["ue"],
     )
 
-
+# %% ../../nbs/11_report/11_export.ipynb #939c2fa6-3
 def export_run(
     profile: str,  # Section of settings.ini, whose pages were run
     out,  # Folder to write

@@ -46,7 +46,7 @@ def expected_files(
         runs=_threshold_run_files(name),
     )
 
-
+# %% ../../nbs/11_report/03_page.ipynb #7bede722-1
 def _threshold_run_files(
     name: str,  # Profile
 ) -> dict:  # Notebook -> path relative to the folder of the profile
@@ -70,7 +70,7 @@ def notebooks_without_data(
         for path in sorted((Path(out) / "notebooks").glob(f"*{ending}"))
     }
 
-
+# %% ../../nbs/11_report/03_page.ipynb #7bede722-2
 def _paths(want, lacks):  # Every path that `expected_files` asks for; lacks: notebooks that could not run
     tables = [f"tables/table{int(name[1:]):02d}" for name in want["tables"]]
     stems = [stem for stems in want["figures"].values() for stem in stems]
@@ -104,7 +104,7 @@ class OpeningPart(NamedTuple):
     title: str
     limit: str  # What it does not show
 
-
+# %% ../../nbs/11_report/03_page.ipynb #3404d848-1
 OPENING = (
     OpeningPart("people_overview", "people_overview", "What people and metrics say", OVERVIEW_LIMIT),
     OpeningPart("people_regret", "people_regret", "What a choice by a metric costs, by people", PEOPLE_LIMIT),
@@ -120,7 +120,7 @@ def overview_figure(
     about = {name: (kind.title, kind.scale) for name, kind in OUTPUT_KINDS.items()}
     return plot_interval_grid(rows.assign(group=rows["kind"]), about)
 
-
+# %% ../../nbs/11_report/03_page.ipynb #3404d848-2
 def opening_parts(
     chapters: list,  # Those of the report: id, text, figures
     named: list,  # Studies of the profile

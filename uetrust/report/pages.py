@@ -123,7 +123,7 @@ class Page:
         texts = self.sentences, self.figures, self.tables
         return save_page(self.name, self.out, title, *texts, self.about, self.answered)
 
-
+# %% ../../nbs/11_report/05_pages.ipynb #a794077d-1
 def reduced_copy(
     path,  # A PNG file
     colors: int = 32,  # In the palette of what is shown

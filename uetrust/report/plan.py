@@ -75,7 +75,7 @@ from ..statistics.texts import COMPUTED_BY, MADE_BY, STATISTICS
 # %% ../../nbs/11_report/07_plan.ipynb #dde82431
 load_scores()
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #dde82431-1
 def _missing_steps(
     method: str,  # Uncertainty method of the registry
     plan: BankPlan,  # Of a bank
@@ -122,7 +122,7 @@ def models_of_profile(
     own = set(bank_of_table(PAPER_MODELS)) & set(banks)
     return (PAPER_MODELS, False) if own else (STAND_IN_MODELS, True)
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #13996528-1
 def _lacking(options, lacks):  # Reasons of the form that lacks least; empty when one form can be computed
     reasons = [lacks(name) for name in options]
     return min(reasons, key=len)
@@ -187,7 +187,7 @@ def _fflm_lacks(options, models):  # Function of a printed number to what it lac
 
     return lacks
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #8fc00185-1
 def _threshold_lacks(options, models):
     texts = ("hypothesis", "source")
     given = dict.fromkeys(TRUE_METRICS, "")
@@ -210,7 +210,7 @@ def _threshold_lacks(options, models):
 
     return lacks
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #8fc00185-2
 def _ice_lacks(options, models):
     def lacks(cell):
         if cell.table == 1 and cell.row.startswith("ICE"):
@@ -236,7 +236,7 @@ def _narcissism_lacks(options, models):
 
     return lacks
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #8fc00185-3
 OTHER_PAPERS: dict[str, tuple[str, Callable]] = {  # Study -> paper, and what its cells need
     "ice_study": ("ICE", _ice_lacks),
     "fflm_study": ("FFLM", _fflm_lacks),
@@ -298,7 +298,7 @@ def _is_at_hand(
     except (ImportError, ValueError):  # Not installed, or no hub id
         return False
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #ba8b6f81-1
 def _has_token():
     if os.environ.get("HF_TOKEN"):
         return True
@@ -336,7 +336,7 @@ def _checkpoint_need(checkpoint, used_by, hub):
     )
     return _Need("checkpoint", checkpoint, tuple(sorted(used_by)), problem, about)
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #ba8b6f81-2
 def _answers(url):  # Whether anything listens at an address of this machine; others are not tried
     address = urlsplit(url)
     if address.hostname not in ("127.0.0.1", "localhost", "::1"):
@@ -368,7 +368,7 @@ def _server_need(generator, used_by, requests, tokens_in, tokens_out):
     )
     return _Need("server", generator.name, tuple(sorted(used_by)), problem, about)
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #ba8b6f81-3
 DATASET_FILES = {  # Dataset -> files of the mirror or cache, and whether each can be fetched
     "aeslc": {"aeslc/{split}.jsonl.gz": True},
     "aeslc-annotated": {"aeslc/{split}.jsonl.gz": True},
@@ -413,7 +413,7 @@ class _BankWork(NamedTuple):
     unknown: list  # Checkpoints whose shape is not known, so that their cost is left out
     disk: float  # Bytes
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #ba0d288e-1
 def _number_of(data):  # Sources of 'xsum:test:11334' or of a file
     from uetrust.data.datasets import load_samples
 
@@ -448,7 +448,7 @@ def _metric_checkpoint(group, models):  # As `uetrust.scoring.metrics` finds it
     key = model_key(group, models)
     return None if key is None or key[2] in ("server", "spacy") else key[0]
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #ba0d288e-2
 def _bank_work(
     plan: BankPlan,  # Of a bank
     with_metrics: bool = True,  # Banks of a cross evaluation have none
@@ -496,7 +496,7 @@ def _bank_work(
         sources, texts, *work, requests, tokens_in, tokens_out, list(dict.fromkeys(unknown)), disk
     )
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #ba0d288e-3
 def _judge_requests_of(
     plan: BankPlan,  # Of a bank
 ) -> tuple:  # (judge or None, requests, prompt tokens, tokens of replies)
@@ -535,7 +535,7 @@ def _reading_models(profile_name):  # Study -> (checkpoints that read, readings 
         found["self_bias"] = list(dict.fromkeys(plan.generator.model for plan in models)), 2, texts
     return found
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #eb3f186f-1
 def _study_costs(
     profile_name: str,  # Section of settings.ini
 ) -> dict:  # Study -> checkpoint -> `Cost`, for those whose shape is known
@@ -567,7 +567,7 @@ def _threshold_costs(profile_name, lengths):
 # %% ../../nbs/11_report/07_plan.ipynb #f52fb35f
 WEIGHTS_SHARE = 0.9  # Of a card's memory that accelerate gives to weights
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-1
 @dataclass(frozen=True)
 class _RunPlan:
     "What a profile would compute, need and cost"
@@ -676,7 +676,7 @@ class _RunPlan:
             price=round(sum(about["price"] for about in servers), 2),
         )
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-2
 def _table_counts(cells, keys):
     return [
         dict(zip(keys, key if isinstance(key, tuple) else (key,)))
@@ -688,7 +688,7 @@ def _table_counts(cells, keys):
         for key, table in cells.groupby(keys if len(keys) > 1 else keys[0], sort=False)
     ]
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-3
 def _banks_of(profile_name):
     options = profile_settings(profile_name)
     names = dict.fromkeys([*options.banks, *options.perturbed_banks, *options.cross_evaluation])
@@ -723,7 +723,7 @@ def _checkpoint_users(profile_name, plans, scored):  # Checkpoint -> who needs i
                 _add_user(users, checkpoint.partition(",")[0], f"metrics ({group})")
     return users
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-4
 def _server_needs(profile_name, plans, works, scored):
     asked = {}
 
@@ -745,7 +745,7 @@ def _server_needs(profile_name, plans, works, scored):
         add(generator_settings(judge), "ice_study", 21_432, 23e6, 21_432 * 5)
     return [_server_need(*found) for found in asked.values()]
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-5
 def run_plan(
     profile_name: str,  # Section of settings.ini
     card: str = "h100",  # Of `uetrust.scoring.costs.CARDS`

@@ -27,7 +27,7 @@ def playground_file(
     "File of the playground."
     return (files("uetrust.report") / "templates" / "playground" / name).read_text(encoding="utf-8")
 
-
+# %% ../../nbs/11_report/13_playground.ipynb #383b3c65-1
 @lru_cache(maxsize=1)
 def playground_panels() -> dict:  # Panel -> title, question, controls, and code (Python)
     "Panels of the playground, in their order."
@@ -106,7 +106,7 @@ def playground_script() -> str:  # Shows a panel wherever a page has an element 
     module = _playground_module().replace("export default {", "const widget = {")
     return f"(() => {{\n{re.sub('^export ', '', module, flags=re.M)}\nmountAll();\n}})();\n"
 
-
+# %% ../../nbs/11_report/13_playground.ipynb #3db78bad-1
 def write_playground(
     folder: Path,  # Is made when it is not there
     back: str = "",  # Address of the page that it belongs to
@@ -140,7 +140,7 @@ def _row(name, number, top):
     text = f'<text x="8" y="{top}">{escape(name)}</text>'
     return f'{text}<text x="312" y="{top}" text-anchor="end">{escape(shown)}</text>{bar}'
 
-
+# %% ../../nbs/11_report/13_playground.ipynb #d88d6932-1
 def _panel_picture(
     panel: str,  # One of `playground_panels`
     state: dict,  # As `_panel_state` returns it
@@ -179,7 +179,7 @@ def _kernel():  # Whether a notebook's front end listens
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return getattr(shell, "kernel", None) is not None
 
-
+# %% ../../nbs/11_report/13_playground.ipynb #d88d6932-2
 class _PlaygroundPanel:
     "A panel in a notebook: a widget where a kernel runs and anywidget is installed, a picture elsewhere"
 
@@ -222,7 +222,7 @@ class _PlaygroundPanel:
         live = self.widget._repr_mimebundle_()
         return bundle | {k: v for k, v in live[0].items() if k.endswith("widget-view+json")}, {}
 
-
+# %% ../../nbs/11_report/13_playground.ipynb #d88d6932-3
 def playground(
     panel: str = "drag",  # drag, definitions, ties, chance, length, thresholds, noise or own
     **state,  # Controls of the panel, such as n=6

@@ -54,7 +54,7 @@ def _frame_style(rho, q, few, alpha):  # Line width, style and colour of the fra
         return (2.2 if few else 0.8), "-", "black"
     return (1.2 if few else 0.5), ":", "white" if abs(rho) > 0.55 else "black"
 
-
+# %% ../../nbs/11_report/01_plots.ipynb #90255572-1
 def _add_boxes(ax, corners, side, **style):  # As one path: thousands of patches take seconds and megabytes
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -90,7 +90,7 @@ def _color_legend(ax, dims):  # Which colour of a name means which quality
             title_fontsize=8,
         )
 
-
+# %% ../../nbs/11_report/01_plots.ipynb #90255572-2
 def _color_names(ticks, labels, dims):  # Colour tick labels by the quality that they judge
     for tick, label in zip(ticks, labels):
         tick.set_color(QUALITY_COLORS.get((dims or {}).get(label), "black"))
@@ -118,7 +118,7 @@ def _correlation_heatmap(ax, matrix, size):  # Lower triangle; size: number of l
         cbar_kws=dict(label="Spearman correlation", shrink=min(1, 0.5 + 1 / size)),
     )
 
-
+# %% ../../nbs/11_report/01_plots.ipynb #90255572-3
 def plot_agreement(
     tidy: pd.DataFrame,  # Columns label_a, label_b, rho, n, p, q: one row per pair, as from `agreement`
     order: list = None,  # Labels in the order to draw; as in `tidy` when None
@@ -290,7 +290,7 @@ def _draw_series(ax, rows, y, color, name):  # Dots with intervals at heights y;
     if name:
         ax.scatter([], [], s=22, color=color[0], label=name)
 
-
+# %% ../../nbs/11_report/01_plots.ipynb #fc0b7ed3-1
 def plot_intervals(
     # Columns label, value, lo, hi; if there, series (side by side, one colour each), color (of the row) and
     # strong (False: hollow dot); NaN ends draw no line
@@ -327,7 +327,7 @@ def plot_intervals(
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
-
+# %% ../../nbs/11_report/01_plots.ipynb #fc0b7ed3-2
 def plot_interval_panels(
     df: pd.DataFrame,  # As for `plot_intervals`, and group (one panel each)
     title: str = "",  # Above the plot

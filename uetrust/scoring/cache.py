@@ -79,7 +79,7 @@ HASHED_CODE = (  # Files of the package that statistics and scores are computed 
     "ue/systems.py",
 )
 
-
+# %% ../../nbs/09_scoring/03_cache.ipynb #f30c87a4-1
 @cache
 def _hash_of_state(path, size, changed):  # `changed`: when it was written
     with open(path, "rb") as file:
@@ -106,14 +106,14 @@ def code_files(
         raise LookupError(f"no file of the package is called {preview(lacks)}")
     return sorted({path for found in files.values() for path in found})
 
-
+# %% ../../nbs/09_scoring/03_cache.ipynb #f30c87a4-2
 def code_hash(
     *more: str,  # Further modules of the package, such as 'papers.fflm.live'
 ) -> str:  # Hexadecimal; changes with any file of `HASHED_CODE` and any module of `more`
     "Fingerprint of the code that computes statistics and scores."
     return _files_hash(code_files(*more))
 
-
+# %% ../../nbs/09_scoring/03_cache.ipynb #f30c87a4-3
 def weights_hash(
     path,  # Folder, file, hub id, or key of `NAMED_CHECKPOINTS`
 ) -> str:  # Hash of all its bytes; the name itself where there is no such file or folder
@@ -127,7 +127,7 @@ def weights_hash(
 # %% ../../nbs/09_scoring/03_cache.ipynb #89163b79
 _KNOWN = ("missing", "cut", "cut_texts", "cut_inputs", "truncated", "models", "notes")  # Of `Scores`, on file
 
-
+# %% ../../nbs/09_scoring/03_cache.ipynb #89163b79-1
 def _fingerprint(path):  # Of what a named file was made from; '' where another program wrote it
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -184,7 +184,7 @@ def cached_scores(
         _write_scores(path, make(), about | (dict(fingerprint=fingerprint) if name else {}))
     return _read_scores(path)
 
-
+# %% ../../nbs/09_scoring/03_cache.ipynb #724b65f6-1
 def cached_table(
     folder,  # Folder
     about: dict,  # All that decides the numbers; texts only under the key texts
@@ -211,7 +211,7 @@ def metrics_by_model(
         groups.setdefault(used, []).append(name)
     return groups
 
-
+# %% ../../nbs/09_scoring/03_cache.ipynb #134d9bfb-1
 def cached_metrics(
     folder,  # Folder of the scores on file
     texts: pd.DataFrame,  # As `compute_metrics` takes it
@@ -242,7 +242,7 @@ def cached_metrics(
 
     return Scores.joined(cached(names, used) for used, names in groups.items())
 
-
+# %% ../../nbs/09_scoring/03_cache.ipynb #134d9bfb-2
 def cached_metrics_of_bank(
     folder,  # Of a bank and its readings; scores are kept in its folder quality
     samples: pd.DataFrame,  # Its sources: id, source, perhaps reference
@@ -266,7 +266,7 @@ def _shard_end(path):  # Hash of the end of a Parquet file, which describes all 
         file.seek(-size, 2)
         return hashlib.sha256(file.read()).hexdigest()
 
-
+# %% ../../nbs/09_scoring/03_cache.ipynb #30e367d3-1
 def _bank_hash(
     folder,  # Of a bank and its statistics
     statistics: bool = True,  # Of the statistics too
@@ -300,7 +300,7 @@ def models_about(
 
     return {group: known(model) for group, model in models.items()}
 
-
+# %% ../../nbs/09_scoring/03_cache.ipynb #30e367d3-2
 def bank_about(
     folder,  # Of a bank and its statistics
     data: str,  # Its data, as `uetrust.data.datasets.load_samples` takes it

@@ -39,7 +39,7 @@ def _useless(values, numbers):  # Why a column ranks nothing, or ''
         return "holds no numbers"
     return "" if numbers.nunique() > 1 else f"is {numbers.iloc[0]:g} for every text"
 
-
+# %% ../../nbs/09_scoring/11_columns.ipynb #2bc240a8-1
 def _document(values):  # Why a column of documents does not group texts, or ''
     if n := int(values.isna().sum()):
         return f"{n} texts have no document"
@@ -231,7 +231,7 @@ def used_columns(
     uses |= dict.fromkeys(parts, ("truth", note))
     return _used(_with_mean(df, named["truth"], parts), uses, named, finds)
 
-
+# %% ../../nbs/09_scoring/11_columns.ipynb #cbf93668-1
 def _used(df, uses, named, finds):
     of = {use: [name for name, (found, _) in uses.items() if found == use] for use in USES}
     found = named | dict(quality=named["quality"] or of["metric"])

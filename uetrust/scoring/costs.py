@@ -61,11 +61,11 @@ class _ModelShape(NamedTuple):
         "Numbers in the cache of keys and values, for each token."
         return 2 * self.decoder * self.width * self.kv_heads // self.heads
 
-
+# %% ../../nbs/09_scoring/09_costs.ipynb #921f12b4-1
 def _first(config, *names, default=0):
     return next((config[name] for name in names if config.get(name)), default)
 
-
+# %% ../../nbs/09_scoring/09_costs.ipynb #921f12b4-2
 def _config_shape(
     config: dict,  # Of a checkpoint, as in config.json
 ) -> _ModelShape:  # Of its text model
@@ -105,7 +105,7 @@ def known_checkpoints() -> (
     "Checkpoints that the profiles of settings.ini name."
     return pd.read_csv(root() / "data" / "checkpoints.csv", keep_default_na=False, index_col="checkpoint")
 
-
+# %% ../../nbs/09_scoring/09_costs.ipynb #921f12b4-3
 def checkpoint_shape(
     checkpoint: str,  # Folder, hub id, or hub id@COMMIT
 ) -> _ModelShape | None:  # None where nothing is known about it
@@ -134,7 +134,7 @@ class Cost(NamedTuple):
         "So many of them."
         return Cost(self.flops * n, self.bytes * n)
 
-
+# %% ../../nbs/09_scoring/09_costs.ipynb #f530c194-1
 READ_TOKENS = 4096  # Tokens that one batch of a reading pass shares the weights for
 
 
@@ -169,7 +169,7 @@ def read_cost(
         before = before.plus(Cost(4 * shape.decoder * shape.width**2 * prefix, 0))
     return before.plus(read).plus(output)
 
-
+# %% ../../nbs/09_scoring/09_costs.ipynb #f530c194-2
 def write_cost(
     shape: _ModelShape,  # Of the model that writes
     prefix: float,  # Tokens of the prompt
@@ -212,7 +212,7 @@ def card_seconds(
     "Time of a stage on a card."
     return max(cost.flops / (card.flops * attained[0]), cost.bytes / (card.bandwidth * attained[1]))
 
-
+# %% ../../nbs/09_scoring/09_costs.ipynb #351bfdf2-1
 def named_card(
     name: str,  # Of `CARDS`
 ) -> _Card:
@@ -240,7 +240,7 @@ class TextLengths(NamedTuple):
     reference: float
     summary: float
 
-
+# %% ../../nbs/09_scoring/09_costs.ipynb #2a3fa32f-1
 TOKENS_PER_WORD = 1.33
 DATASET_WORDS = {  # Words of sources and references, as the papers of the datasets print them
     "aeslc": (75, 4),
@@ -264,7 +264,7 @@ def dataset_lengths(
     source, reference = source * TOKENS_PER_WORD, reference * TOKENS_PER_WORD
     return TextLengths(min(source, most or source), reference, min(max(reference, 40), longest))
 
-
+# %% ../../nbs/09_scoring/09_costs.ipynb #2a3fa32f-2
 def _pass_texts(name, samples, members, beams):  # Texts that a pass reads after each source
     both, drawn = ("conditional", "processed"), ("sample_hidden",)
     if name in both:
@@ -273,7 +273,7 @@ def _pass_texts(name, samples, members, beams):  # Texts that a pass reads after
         return samples
     return dict(mc_dropout=10, beams=beams * members).get(name, 1)
 
-
+# %% ../../nbs/09_scoring/09_costs.ipynb #2a3fa32f-3
 def generator_costs(
     shape: _ModelShape,  # Of the generator, or of the checkpoint that reads for a server
     lengths: TextLengths,  # Of the dataset
@@ -342,7 +342,7 @@ def comparison_costs(
         costs |= dict(embeddings=embed.times(texts), relevance=weigh)
     return {name: cost for name, cost in costs.items() if name in generator.compare and cost.flops}
 
-
+# %% ../../nbs/09_scoring/09_costs.ipynb #eabc93bb-1
 def metric_cost(
     group: str,  # Of `uetrust.statistics.texts.STATISTICS`
     wanted: list,  # Statistics of the group

@@ -40,7 +40,7 @@ def _drift_texts() -> pd.DataFrame:  # id, hypothesis, source, reference
         )
     )
 
-
+# %% ../../nbs/09_scoring/12_drift.ipynb #f2684090-1
 def drift_check(
     models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
     metrics="all",  # Names, or 'all' that the models allow
@@ -79,7 +79,7 @@ def drift_check(
         metrics={name: dict(values=values(scores), read_by=read_by(name)) for name, scores in by_metric},
     )
 
-
+# %% ../../nbs/09_scoring/12_drift.ipynb #f2684090-2
 def write_drift_check(
     found: dict,  # From `drift_check`
     path=None,  # Where to; `DRIFT_FILE` when None
@@ -103,7 +103,7 @@ def _library_changes(before, now):
         if now.get(library) != version
     ]
 
-
+# %% ../../nbs/09_scoring/12_drift.ipynb #e038187f-1
 def _metric_drift(name, before, now, libraries):
     "One sentence about a metric that changed; empty when it did not."
     if now is None:

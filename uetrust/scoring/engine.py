@@ -49,7 +49,7 @@ def _ray():
         raise LookupError("the engine ray needs the package ray: pip install 'uetrust[ray]'") from e
     return ray
 
-
+# %% ../../nbs/09_scoring/10_engine.ipynb #0e9fa168-1
 def _started(ray, processes, gpus):  # Join the cluster that RAY_ADDRESS names, else start one here
     if ray.is_initialized():
         return False
@@ -85,7 +85,7 @@ def _processes(workers, gpus, each):  # So many at a time
         raise ValueError(f"a process of the engine takes 1 to {gpus} of its {gpus} GPUs, got {each}")
     return max(workers, gpus // each)
 
-
+# %% ../../nbs/09_scoring/10_engine.ipynb #0e9fa168-2
 def run_with_ray(
     profile_name: str,  # Of settings.ini
     name: str,  # 'bulletin--tiny-bart'

@@ -67,7 +67,7 @@ _HAS = dict(
     systems=lambda record: record.others is not None,
 )  # Field of a file -> whether a record has it
 
-
+# %% ../../nbs/09_scoring/08_files.ipynb #4babc143-1
 class _Given(NamedTuple):
     "What records say without a model"
 
@@ -95,6 +95,8 @@ _GIVEN = dict(
     answer=_Given("", lambda record: record.text.text),
     other_texts=_Given("systems", lambda record: record.others),
 )  # Statistic -> how a record gives it
+
+# %% ../../nbs/09_scoring/08_files.ipynb #4babc143-2
 _INPUTS = dict(
     hypothesis=_GIVEN["greedy_text"],
     source=_GIVEN["source"],
@@ -191,7 +193,7 @@ def _texts_table(outputs):
     ]
     return df
 
-
+# %% ../../nbs/09_scoring/08_files.ipynb #f5ef29b0-1
 def _carried(outputs, names):
     "What came with the file, by column; a name that a computed score has gets the word file behind."
     columns = {}
@@ -314,7 +316,7 @@ class FileTexts:
         "How to get a statistic that the file lacks."
         return _remedy(statistic, self.outputs, models)
 
-
+# %% ../../nbs/09_scoring/08_files.ipynb #4c1d8855-1
 def score_outputs(
     outputs,  # From `read_outputs`, or a path
     methods=None,  # Names of uncertainty methods, or 'all'; all when neither these nor metrics are given

@@ -65,7 +65,7 @@ GENERATOR_PASSES = (
 # Steps in which other checkpoints read the texts: what a bank keeps of all that is computed of given texts
 COMPARISON_STEPS = tuple(name for name, entry in STATISTICS.items() if entry.stored and entry.compute)
 
-
+# %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-1
 @dataclass(frozen=True)
 class GeneratorSettings:
     "How texts are generated, and which statistics of them are computed"
@@ -140,7 +140,7 @@ class GeneratorSettings:
         "Checkpoint that computes passes over the texts; '' where none does."
         return self.reader if self.black_box else self.model
 
-
+# %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-2
 def _given(name):
     "Settings of a generator; a model of the self-bias study needs no section of its own."
     if not (model := NARCISSISM_MODELS.get(name)):
@@ -154,7 +154,7 @@ def _given(name):
     prompt = model.prefix + "{source}" + model.suffix
     return dict(model=model.checkpoint, prompt=prompt, document=prompt, samples="0", passes="", compare="")
 
-
+# %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-3
 def _check_steps(generator, section_name):
     "Refuse a generator without a model, and passes and questions that a server cannot compute."
     if not (generator.model or generator.serve):
@@ -191,7 +191,7 @@ def _check_device_map(generator, section_name):
     except ValueError as e:
         raise ValueError(f"{section_name}: {e}") from None
 
-
+# %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-4
 def _check_values(generator, section_name):
     "Refuse unknown passes, comparisons and kinds of likelihood."
     if bad := [name for name in generator.passes if name not in GENERATOR_PASSES]:
@@ -219,7 +219,7 @@ def _check_values(generator, section_name):
             f"got {' '.join(generator.verbal_scale)!r}"
         )
 
-
+# %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-5
 def generator_settings(
     name: str,  # Section [generator.name] of settings.ini
 ) -> GeneratorSettings:  # Complete
@@ -248,7 +248,7 @@ def generator_settings(
         raise ValueError(f"{section_name}: {e}") from None
     return replace(found, decoding=decoding)
 
-
+# %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-6
 def check_settings():
     "Parse every section of settings.ini; the first mistake is an error that names it."
     for kind in ("profile", "dataset"):
@@ -303,7 +303,7 @@ def greedy_only(
         decoding=replace(settings.decoding, samples=0, beams=0),
     )
 
-
+# %% ../../nbs/09_scoring/05_generators.ipynb #b820b38e-1
 def steps_without_samples(
     settings: GeneratorSettings,  # Complete
 ) -> tuple[GeneratorSettings, list]:  # The settings that can be followed, and the steps that are left out
@@ -317,7 +317,7 @@ def steps_without_samples(
     }
     return replace(settings, **kept), lost
 
-
+# %% ../../nbs/09_scoring/05_generators.ipynb #b820b38e-2
 @dataclass(frozen=True)
 class BankPlan:
     "What to compute for one (dataset, generator) of a profile"
@@ -374,7 +374,7 @@ class BankPlan:
         relevance = tuple(kind for kind in self.relevance if kind != "sample" or drawn)
         return replace(self, generator=generator, relevance=relevance), lost
 
-
+# %% ../../nbs/09_scoring/05_generators.ipynb #b820b38e-3
 def _at_most(data, most):
     "Name of a dataset such as 'bulletin:test:100', or of a file, with its number of items limited."
     if not (data and most):
@@ -382,7 +382,7 @@ def _at_most(data, most):
     dataset, _, items = data.rpartition(":")
     return f"{dataset}:{min(int(items), most)}" if items.isdigit() else f"{data}:{most}"
 
-
+# %% ../../nbs/09_scoring/05_generators.ipynb #b820b38e-4
 def bank_plan(
     profile_name: str,  # Of settings.ini
     name: str,  # 'bulletin--tiny-bart'

@@ -39,7 +39,7 @@ def _with_needed(names, reg):
     ordered = [needed for name in names for needed in (*sorted(required_scores(name, reg)), name)]
     return list(dict.fromkeys(ordered))
 
-
+# %% ../../nbs/09_scoring/01_methods.ipynb #688a7382-1
 def _computed(run, names, missing, errors):
     "Scores of one run; adds to `missing` what the others lack."
     found = []
@@ -75,7 +75,7 @@ def statistics_needed(
     below = {needed for name in names for needed in (name, *required_scores(name))}
     return {statistic for name in below for statistic in required_inputs(name)} - below
 
-
+# %% ../../nbs/09_scoring/01_methods.ipynb #688a7382-2
 def _run_of_scores(name, found, reg):
     "The scores that a score is computed from, of the texts that have all of them."
     base = {need: {} for need in required_scores(name, reg)}
@@ -102,7 +102,7 @@ def _all_scores(shards, names, reg, bar, errors):
         found += _computed(_run_of_scores(name, found, reg), [name], missing, errors)
     return found, missing
 
-
+# %% ../../nbs/09_scoring/01_methods.ipynb #688a7382-3
 def _cut_notes(folder, names, reg):
     "For each score that needs it, how many texts had to be encoded after a part of their source only."
     concerned = [
@@ -140,7 +140,7 @@ def score_shards(
     there = set(table["name"])
     return Scores(table, {name: missing[name] for name in names if name in missing and name not in there})
 
-
+# %% ../../nbs/09_scoring/01_methods.ipynb #688a7382-4
 def bank_methods(
     reg=reg,  # Where scores are looked up
 ) -> list:  # Names
@@ -151,7 +151,7 @@ def bank_methods(
 
     return [name for name in reg.of("ue") if not any(map(of_systems, required_inputs(name, reg)))]
 
-
+# %% ../../nbs/09_scoring/01_methods.ipynb #688a7382-5
 @dataclass(frozen=True, eq=False)
 class BankTexts:
     "The greedy texts of a bank, a stored set of generations, with the statistics beside them"
@@ -230,7 +230,7 @@ class BankTexts:
             return f"uetrust compare {self.folder} {option} CHECKPOINT"
         return "set nli, encoder or relevance in settings.ini, then uetrust fill DATASET--GENERATOR"
 
-
+# %% ../../nbs/09_scoring/01_methods.ipynb #688a7382-6
 def score_generations(
     folder,  # Of a bank and its readings
     methods="all",  # Names of scores, or 'all' for all `bank_methods` that are applicable

@@ -36,7 +36,7 @@ TEXT_COLUMN_NAMES = dict(
     references=("references",),
 )  # Column -> its accepted names in a file
 
-
+# %% ../../nbs/09_scoring/02_metrics.ipynb #25d3e0b2-1
 def read_texts(
     path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file (.gz is unpacked), or a folder of its parts
     # id ('row 1', ... when there is none), hypothesis, and as far as given source, reference, and references
@@ -71,7 +71,7 @@ def read_texts(
         texts.insert(0, "id", [f"row {i + 1}" for i in range(len(texts))])
     return texts
 
-
+# %% ../../nbs/09_scoring/02_metrics.ipynb #25d3e0b2-2
 def _as_list(cell, i, path):
     if not isinstance(cell, str):
         return cell
@@ -81,7 +81,7 @@ def _as_list(cell, i, path):
         raise ValueError(f"{path.name}: references of row {i}: {error}") from None
     return cell if found is None else found
 
-
+# %% ../../nbs/09_scoring/02_metrics.ipynb #25d3e0b2-3
 def _is_text_list(value):
     return isinstance(value, list | tuple) and value and all(isinstance(text, str) for text in value)
 
@@ -145,7 +145,7 @@ def missing_inputs(
     needs = (reason for name in required_inputs(metric) for reason in _missing_for(name, columns, models))
     return list(dict.fromkeys(needs))
 
-
+# %% ../../nbs/09_scoring/02_metrics.ipynb #37ccfe21-1
 def metric_names(
     metrics,  # Names of quality metrics, 'all', or 'summaries' for all but those of short answers
 ) -> list:  # Each once
@@ -160,7 +160,7 @@ def metric_names(
         )
     return names
 
-
+# %% ../../nbs/09_scoring/02_metrics.ipynb #37ccfe21-2
 def open_model(
     key: tuple,  # From `model_key`
     **placed,  # device, dtype
@@ -181,7 +181,7 @@ def open_model(
         return model, {}
     return model, dict(head=head) if head else {}
 
-
+# %% ../../nbs/09_scoring/02_metrics.ipynb #37ccfe21-3
 def model_key(
     group: str,  # Group of `STATISTICS`
     models: dict,  # As `compute_metrics` takes it
@@ -266,7 +266,7 @@ def _plan(wanted, models, owner):
         for reader in TopologicalSorter({who: needs - {who} for who, needs in before.items()}).static_order()
     }
 
-
+# %% ../../nbs/09_scoring/02_metrics.ipynb #1027e8ec-1
 @dataclass
 class _Computed:
     "Statistics that are computed so far, and what is known about them"
@@ -308,7 +308,7 @@ class _Computed:
             }
         return True
 
-
+# %% ../../nbs/09_scoring/02_metrics.ipynb #1027e8ec-2
 def _lost_most(model, given, i, lost):  # Whether the model read less than half of the inputs of a text
     tokenizer = getattr(model, "tokenizer", None)
     if tokenizer is None:
@@ -345,7 +345,7 @@ def _check_models(models):
             f"no group of statistics is called {preview(sorted(bad))}; there are {sorted(known)}"
         )
 
-
+# %% ../../nbs/09_scoring/02_metrics.ipynb #569308d8-1
 def _scored(ids, needs, missing, inputs, owner, absent, errors):
     "Scores of each metric; adds to `missing` what to install for the others."
     runs = {
@@ -377,7 +377,7 @@ def _cut_texts(needs, cut, ids):  # Score -> sample -> what its statistics lost
                 found[metric][ids[i]] = (before[0] + lost, before[1] or most)
     return found
 
-
+# %% ../../nbs/09_scoring/02_metrics.ipynb #569308d8-2
 def compute_metrics(
     texts: pd.DataFrame,  # id, hypothesis, and as far as given source, and reference or references (lists)
     # Name in `STATISTICS` or family -> folder or hub id, for spans a spaCy pipeline; (checkpoint, file) for a

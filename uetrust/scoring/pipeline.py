@@ -34,7 +34,7 @@ from ..statistics.judges import JudgeServer
 # %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb
 STAGES = ("texts", "passes", "comparisons", "metrics")  # In this order; each needs all shards of those before
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-1
 @dataclass(frozen=True)
 class StageRun:
     "How the stages of a pipeline are run: which share of the shards, and where"
@@ -78,7 +78,7 @@ class StageRun:
         "The model of a generator's checkpoint, or of the one that reads what a server wrote."
         return self.model(generator.read_by, generator.revision, generator.device_map)
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-2
 def _texts(job, sources, run):
     "Texts of a checkpoint, or of a server."
     from uetrust.generation.endpoint import fill_endpoint_bank
@@ -99,7 +99,7 @@ def _texts(job, sources, run):
             if endpoint.logprobs:
                 _store_logprobs(job, sources, endpoint, replies, run.progress)
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-3
 def _store_logprobs(job, sources, endpoint, replies_file, progress):
     from uetrust.generation.endpoint import ReplyCache
     from uetrust.statistics.served import silence_note, store_served
@@ -126,7 +126,7 @@ def _server_confidence(job, sources, run):
 
         _ask_confidence(job, sources, answers, made_by, dict(progress=run.progress))
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-4
 def _server_answers(endpoint, asked, decoding, cache):
     "Replies of a server to (sample, question, source)."
     import pandas as pd
@@ -162,7 +162,7 @@ def _ask_confidence(job, sources, answers, made_by, share):
                 **share,
             )
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-5
 def _passes(job, sources, run):
     "Everything that the generator computes about its texts; a server only says how sure it is."
     from uetrust.statistics.passes import compute_together
@@ -188,7 +188,7 @@ def _passes(job, sources, run):
             if data:
                 _reference_states(job, what, load_samples(data), model, run)
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-6
 def _keywords(job, model, run):
     from uetrust.statistics.passes import compute_keywords, spacy_keyword_tagger
 
@@ -217,7 +217,7 @@ def _ask_model(job, sources, model, run):
         made_by = model_provenance(model, "", **asked)
         _ask_confidence(job, sources, answers, made_by, run.share)
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-7
 def _reference_states(job, what, data, model, run):
     "References of a training or background set as a bank, and their hidden states."
     from uetrust.statistics.passes import compute_likelihoods, reference_bank
@@ -252,7 +252,7 @@ def _pass(name, job, given, run):
     else:
         compute_focus(*given, decoding, load_samples(job.train)["source"], **run.share)
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-8
 def _comparisons(job, sources, run):
     "What other checkpoints compute about the texts, by the entries of `STATISTICS`."
     from uetrust.statistics.bank import BankTokens, compute_statistic
@@ -273,7 +273,7 @@ def _comparisons(job, sources, run):
             **run.share,
         )
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-9
 def _metrics(job, sources, run):
     "Quality scores, one worker for the metrics of one model; a judge that is a server is asked by the first."
     run.loaded.clear()
@@ -299,7 +299,7 @@ def clear_bank(
     for scores in (Path(folder) / "quality").glob("*.parquet"):
         scores.unlink()
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-10
 def _without_sample_steps(job):  # Steps that read drawn texts are left out with a note where none are drawn
     plan, lost = job.without_sample_steps()
     if lost:
@@ -330,7 +330,7 @@ def unfinished_shards(
                 found += [f"{step.name}: {lost} of {n} shards"] * (lost > 0)
     return found
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-11
 def is_finished(
     plan: BankPlan,
 ) -> bool:  # Whether every step that the plan names is there, with all its shards
@@ -340,7 +340,7 @@ def is_finished(
     begun = all(any(Store(step, what).json.exists() for what in ("bank", "readings")) for step in steps)
     return begun and not unfinished_shards(plan.folder)
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-12
 def _require_all(job, stage, worker):  # Of a stage that begins
     if lost := unfinished_shards(job.folder, stage):
         raise Stopped(
@@ -357,7 +357,7 @@ def check_worker(
         raise ValueError(f"a worker is (i, n) with i from 0 to n - 1, got {worker}")
     return worker
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-13
 def _disk_is_full(error):  # Whether this, or what it was raised from, is a full disk
     return error is not None and (
         getattr(error, "errno", None) == errno.ENOSPC or _disk_is_full(error.__cause__)
@@ -396,7 +396,7 @@ def check_placement(
             "model that would use it; leave it out"
         )
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-14
 def run_stages(
     profile_name: str,  # Of settings.ini
     name: str,  # 'bulletin--tiny-bart'
@@ -417,7 +417,7 @@ def run_stages(
             _RUN_STAGE[stage](job, sources, run)
     return job.folder
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-15
 def run_pipeline(
     profile_name: str,  # Of settings.ini
     name: str,  # 'bulletin--tiny-bart'

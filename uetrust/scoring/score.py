@@ -113,7 +113,7 @@ def _without_uninstalled(scores):
         ],
     )
 
-
+# %% ../../nbs/09_scoring/07_score.ipynb #82516c42-1
 def _require_scores(scores):
     if not len(scores.table):
         lacks = {name: ", ".join(needs) for name, needs in list(scores.missing.items())[:3]}

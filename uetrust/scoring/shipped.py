@@ -59,7 +59,7 @@ def shipped_scores(
     _READ[name] = monotonic()
     return cached_scores(_shipped_folder(), about, make, name=file)
 
-
+# %% ../../nbs/09_scoring/04_shipped.ipynb #ef45ea4f-1
 def shipped_sentence(
     since: float = 0,  # Time of `monotonic`
 ) -> str:  # '' where none was read
@@ -88,7 +88,7 @@ def shipped_readings(
         return None
     return folder / bank / name if (folder / bank / name).exists() else None
 
-
+# %% ../../nbs/09_scoring/04_shipped.ipynb #7d2cf5a3-1
 def store_readings(
     banks: Path,  # Folder of finished banks
 ):

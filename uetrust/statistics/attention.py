@@ -58,7 +58,7 @@ def decoder_layers(
         )
     return stack, layers
 
-
+# %% ../../nbs/08_statistics/05_attention.ipynb #36940082-1
 def _looks_back(maps, n):  # Whether these are weights of n positions for those up to themselves
     return maps.ndim == 4 and maps.shape[2:] == (n, n) and not maps[0].triu(1).any()
 
@@ -115,7 +115,7 @@ def attention_forward(
             with supported(model.id, model.model, "its attention maps cannot be computed"):
                 raise e
 
-
+# %% ../../nbs/08_statistics/05_attention.ipynb #306b5284-1
 def _check_positions(m, longest):  # Position embeddings suffice for the longest sequence
     if m.positions and (over := longest - m.positions) > 0:
         also = "its start token" if m.kind == "seq2seq" else "what is asked after it"
@@ -178,7 +178,7 @@ class AttentionSummary:
             prompt_log_self=self.log_self[: self.start].sum().item()
         )
 
-
+# %% ../../nbs/08_statistics/05_attention.ipynb #3177f705-1
 DEFAULT_LAYOUT = Layout()  # The layout of `uetrust.models.forward`
 
 
@@ -239,7 +239,7 @@ def _room_before(m, question, layout):  # Positions that a question leaves for t
         )
     return window
 
-
+# %% ../../nbs/08_statistics/05_attention.ipynb #178460e4-1
 @network_pass
 def elicited_attention(
     model: Model,  # A causal model

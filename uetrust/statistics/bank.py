@@ -98,7 +98,7 @@ def _kept_rows(
             return table_to_frame(load_shard(path)).to_dict("records")
     return None
 
-
+# %% ../../nbs/08_statistics/13_bank.ipynb #ed1e7996-1
 def compute_statistic(
     name: str,  # Of an entry
     folder,  # Where it is stored
@@ -133,7 +133,7 @@ def compute_statistic(
 
     return write_statistics(folder, bank, about, make, kinds, worker, progress)
 
-
+# %% ../../nbs/08_statistics/13_bank.ipynb #ed1e7996-2
 def _read_tokens(tokens):  # The greedy texts with their likeliest tokens, and who read them
     texts = read_statistics(tokens.stored)
     about = Store(tokens.stored, "readings").manifest()["about"]

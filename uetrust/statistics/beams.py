@@ -50,7 +50,7 @@ class _SearchMember:
         self.cache = out[CACHE]
         return out.logits[:, -1].double().log_softmax(-1)
 
-
+# %% ../../nbs/08_statistics/09_beams.ipynb #74ab5ae9-1
 def _parent_hypotheses(
     before: torch.Tensor,  # Words at the previous step, shape [N,T]
     now: torch.Tensor,  # Words now, shape [N,T+1]
@@ -113,7 +113,7 @@ def ensemble_forward(
         else:
             del model.model.forward
 
-
+# %% ../../nbs/08_statistics/09_beams.ipynb #8c99bce7-1
 def _last_position(inputs, name):  # Inputs of a step, words and positions cut to the last one
     return {
         key: value[..., -1:]
@@ -169,7 +169,7 @@ def compute_beams(
     about = model_provenance(model, "beams", **asked, **prompt_record(model, resolved))
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
 
-
+# %% ../../nbs/08_statistics/09_beams.ipynb #53312629-1
 def _flat(sources, prompts, found):  # (source, number, prompt, ids, score) of each hypothesis
     return [
         (source, k, prompt, ids, score)

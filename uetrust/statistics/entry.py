@@ -100,7 +100,7 @@ def register(
         COMPUTED_BY.update(dict.fromkeys(entry.gives, entry.name))
     return entry
 
-
+# %% ../../nbs/08_statistics/02_entry.ipynb #1f3f3382-1
 def statistic(
     gives: dict,  # As in `Statistic`
     family: str | None = None,  # As in `Statistic`
@@ -130,7 +130,7 @@ def needs_by_text(
         for statistic in statistics.split()
     }
 
-
+# %% ../../nbs/08_statistics/02_entry.ipynb #63709520-1
 def text_entry(
     unit: str,  # As in `Statistic`
     gives: dict,  # As in `Statistic`
@@ -142,7 +142,7 @@ def text_entry(
     cost = "nothing" if family == "" else "each text read by the model"
     return Statistic("", gives, unit, cost, family, compute, takes_reference_lists=takes_reference_lists)
 
-
+# %% ../../nbs/08_statistics/02_entry.ipynb #63709520-2
 def register_named(
     entries: dict,  # Name -> `Statistic`
 ):
@@ -158,7 +158,7 @@ def install_advice(
     cause = error.__cause__ if isinstance(error, ValueError) else error
     return str(cause).strip().splitlines()[0] if type(cause) is LookupError else ""
 
-
+# %% ../../nbs/08_statistics/02_entry.ipynb #4d741327-1
 def _one_by_one(make, given, wanted, errors):
     "Statistics of texts; where the call fails, those of each half, down to the text that it fails for."
     try:
@@ -181,7 +181,7 @@ def _one_by_one(make, given, wanted, errors):
     }
     return statistics, lost
 
-
+# %% ../../nbs/08_statistics/02_entry.ipynb #4d741327-2
 def _expanded(entry, model, options, wanted, part):
     columns, cut = entry.compute(model, part, wanted, **options)
     return (entry.expand(columns) if entry.expand else columns), cut
@@ -211,7 +211,7 @@ def compute_entry(
         cut |= {key: _at(usable, tokens, len(reasons)) for key, tokens in lost.items()}
     return statistics, cut
 
-
+# %% ../../nbs/08_statistics/02_entry.ipynb #4d741327-3
 def _at(places, values, n):  # Of n texts, those at these places have the values and the others 0
     full = np.zeros(n, int)
     full[places] = values

@@ -35,7 +35,7 @@ class ForwardPass:
         if self.after not in PREFIX_KINDS:
             raise ValueError(f"texts are read after one of {PREFIX_KINDS}, got {self.after!r}")
 
-
+# %% ../../nbs/08_statistics/04_generator.ipynb #0b255f64-1
 PASSES = dict(
     conditional=ForwardPass(("greedy", "sample"), topk=10),
     hidden=ForwardPass(hidden=("encoder_mean", "decoder_mean")),
@@ -69,7 +69,7 @@ def no_such_pass(
         return f"the pass {name!r} is called {new!r} now"
     return f"there is no pass {name!r}; there are {', '.join(known)}"
 
-
+# %% ../../nbs/08_statistics/04_generator.ipynb #0b255f64-2
 def get_pass(
     name: str,  # A key of `PASSES`
 ) -> ForwardPass:  # What it reads
@@ -78,7 +78,7 @@ def get_pass(
         raise LookupError(no_such_pass(name))
     return PASSES[name]
 
-
+# %% ../../nbs/08_statistics/04_generator.ipynb #0b255f64-3
 def reads_prompt(
     name: str,  # Of a pass
 ) -> bool:  # A key of `PASSES` whose texts stand after the prompt, in one network
@@ -114,7 +114,7 @@ def _remedy(name):
     key = f"add {name} to passes" if _KEYS[name] == "passes" else f"set {_KEYS[name]}"
     return f"{key} in settings.ini, then uetrust fill DATASET--GENERATOR"
 
-
+# %% ../../nbs/08_statistics/04_generator.ipynb #c5f69fbd-1
 def _of_generator(name, unit, cost, family=GENERATOR, gives=(), bytes_per_token=0.0, **columns):
     "Entry of what is stored of each text, by kind of text."
     named = [statistic for of_kind in columns.values() for statistic in of_kind.values()]
@@ -153,6 +153,8 @@ _of_generator(
     "nothing more than the texts, when a server wrote them and was asked for log-probabilities",
     **_TOKENS,
 )  # Where a pass stored the same statistics, those of the pass count, which is registered later
+
+# %% ../../nbs/08_statistics/04_generator.ipynb #c5f69fbd-2
 _of_generator(
     "conditional", "nats per token", "1+K texts read by the generator", bytes_per_token=27 + 120, **_TOKENS
 )

@@ -69,7 +69,7 @@ def exclusive_answer_logps(
     with np.errstate(divide="ignore"):
         return np.log(np.clip(exclusive, 0, None))
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #aefa4606-1
 def _cut_reply(
     text: str,  # What there is of it
 ) -> Undefined:  # In place of the reply
@@ -98,7 +98,7 @@ def run_local_judge(
     logp = _answer_readings(model, questions, scale, **kw) if "answers" in wanted else None
     return replies, logp, np.array([cut for _, cut in known])
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #aefa4606-2
 def _replies_to(model, questions, settings, batch):
     from uetrust.statistics.prompted import greedy_answers
 
@@ -141,7 +141,7 @@ def judge_templates(
     items = [dict(zip(texts, values)) for values in zip(*texts.values(), strict=True)]
     return [(template(item), item[long]) for item in items]
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #0f2311a6-1
 def local_judge_statistics(
     model,  # A causal model from `uetrust.models.load.load_model`
     wanted,  # Names of inputs: 'reply_FAMILY_DIM' or 'answers_FAMILY_DIM'
@@ -182,7 +182,7 @@ def reply_candidates(
     known = takewhile(lambda place: place[1] is not None, places)
     return [(token, {token: logp} | (listed or {})) for token, logp, listed in known]
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #f6a33e47-1
 def _goes_on(text, answers):  # Whether it may become another answer
     return any(answer.startswith(text) and answer != text for answer in answers)
 
@@ -208,7 +208,7 @@ def _beginnings(candidates, answers):
             return
         text, so_far = own, beside[own]
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #f6a33e47-2
 def _moved(found, unread):
     "Steps by which the expected grade may change with what follows the beginnings that are not read."
     probabilities = np.exp(list(found.values()))
@@ -282,7 +282,7 @@ def check_shown_texts(
                     "there: fill it in, or leave the row out"
                 )
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-1
 def judge_requests(
     endpoint: Endpoint,  # The judge
     family: str,  # Of `PROMPT_FAMILIES`
@@ -315,7 +315,7 @@ def judge_requests(
         for item in texts.itertuples()
     ]
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-2
 def request_replies(
     endpoint: Endpoint,  # Who is asked
     requests: list,  # From `request_with_key`
@@ -328,7 +328,7 @@ def request_replies(
     reasons = {sent.sample: refused[sent.key] for sent in requests if sent.key in refused}
     return [found[sent.key] for sent in requests], reasons
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-3
 def remote_judge_statistics(
     endpoint: Endpoint,  # The judge
     asked: list,  # (family, dim)
@@ -368,7 +368,7 @@ def remote_judge_statistics(
         watch(len(texts))
     return statistics, refused
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-4
 def _answers(choice, scale):
     "Log p of each answer [K], or the `Undefined` that says why there is none; None without probabilities."
     candidates = reply_candidates(choice) if choice else []
@@ -408,7 +408,7 @@ def _ask_everything(endpoint, asked, texts, cache, variants, top, progress):
 
     return replies
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-5
 def _without_unanswered(scores, entry, refused):
     "Scores of a question; those of texts without a reply are missing, also where a parser gives a number."
     lost = scores["sample"].isin(list(refused.get(entry.needs[0].partition("_")[2], {})))
@@ -428,7 +428,7 @@ class JudgeScores(NamedTuple):
     refused: dict  # 'VARIANT FAMILY_DIM' -> sample -> why the server refused it
     cut: dict  # 'VARIANT FAMILY_DIM' -> samples whose reply was cut at its greatest length
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-6
 def judge_scores(
     endpoint: Endpoint,  # The judge
     asked: list,  # (family, dim)
@@ -470,7 +470,7 @@ def judge_scores(
     table = pd.concat(parts, ignore_index=True)[["variant", "sample", "name", "value", "note"]]
     return JudgeScores(table, refused, {question: found for question, found in cut.items() if found})
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-7
 def wording_effects(
     table: pd.DataFrame,  # Table of `judge_scores`, of two wordings or more
     # name, wordings, texts (scored under each), sd (between wordings of a text, mean), share (of the variance
@@ -512,7 +512,7 @@ class JudgeServer:
         "What tells two models of one name apart; '' where nothing was said."
         return self.generator.revision
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #ed309b88-1
 def _replies_or_reasons(replies, refused):
     "Replies; for a text without one the reason, by the number of the text."
     why = {
@@ -600,7 +600,7 @@ def ice_request(
         | (endpoint.extra or {}),
     )
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #78f651a2-1
 def ice_replies(
     endpoint: Endpoint,  # A server of plain completions
     dim: str,  # Of `ICE_SHOWN`
@@ -642,7 +642,7 @@ def prompt_token_logps(
     begins = logprobs.get("text_offset") or [None] * count
     return list(zip(logprobs["tokens"][:count], logprobs["token_logprobs"][:count], begins))
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #2532ae87-1
 def text_token_logps(
     tokens: list,  # From `prompt_token_logps`
     prompt: str,  # What was sent
@@ -660,7 +660,7 @@ def text_token_logps(
         )
     return np.array(found, float)
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #2532ae87-2
 _ONE_TOKEN = dict(n=1, max_tokens=1, temperature=0)
 GIVEN_TEXT_REQUESTS = dict(  # How a server is asked for the log-probabilities of a given text
     echo=_ONE_TOKEN | dict(echo=True, logprobs=0),
@@ -669,7 +669,7 @@ GIVEN_TEXT_REQUESTS = dict(  # How a server is asked for the log-probabilities o
     cohere=dict(max_tokens=0, return_likelihoods="ALL", raw_prompting=True),
 )
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #2532ae87-3
 def given_text_logps(
     endpoint: Endpoint,  # A server of plain completions
     pairs: list,  # (prefix with its separator, text)
@@ -711,7 +711,7 @@ def given_text_logps(
         token_logps(reply, *pair) for reply, pair in zip(request_replies(endpoint, requests, cache)[0], pairs)
     ]
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #2532ae87-4
 def echo_statistics(
     endpoint: Endpoint,  # A server of plain completions
     texts: pd.DataFrame,  # id, hypothesis, and source or reference (a text, or a list of texts)
@@ -740,7 +740,7 @@ def echo_statistics(
         ]
     return statistics
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #2532ae87-5
 def server_echo_statistics(
     server: JudgeServer,  # Who is asked; its generator says how, in `echo`
     wanted,  # Names of inputs: 'echo_logp_source_hypothesis', 'echo_logp_reference_hypothesis'

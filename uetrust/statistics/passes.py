@@ -43,7 +43,7 @@ def model_provenance(
         | settings
     )
 
-
+# %% ../../nbs/08_statistics/06_passes.ipynb #699dfc40-1
 def prompt_record(
     model: Model,  # From `load`
     resolved: Decoding,  # How prompts are made
@@ -52,7 +52,7 @@ def prompt_record(
     asked = dict(prompt=prompt_template(model, resolved), max_prompt=resolved.max_prompt)
     return asked | system_to_record(resolved)
 
-
+# %% ../../nbs/08_statistics/06_passes.ipynb #699dfc40-2
 def _prefix_text_pairs(
     model: Model,  # The model that scores the texts
     rows: pd.DataFrame,  # Texts, from `parts`
@@ -88,7 +88,7 @@ def _token_columns(
     members = {f"member_{name}": np.asarray(array, float) for name, array in reading.members.items()}
     return columns | reading.extra_stats | reading.hidden | members
 
-
+# %% ../../nbs/08_statistics/06_passes.ipynb #699dfc40-3
 def _inputs(
     m, bank, samples, settings
 ):  # Resolved settings, source by sample, and whether the model wrote the bank
@@ -115,7 +115,7 @@ def compute_likelihoods(
     jobs = [(folder, forward_pass, title)]
     return compute_together(jobs, bank, samples, model, settings, worker, progress, **options)[0]
 
-
+# %% ../../nbs/08_statistics/06_passes.ipynb #699dfc40-4
 def compute_together(
     jobs: list,  # (folder, `ForwardPass`, title) of each pass; one with dropout members must be alone
     bank,  # Folder of a finished bank
@@ -152,7 +152,7 @@ def compute_together(
     ]
     return write_together(bank, planned, make, worker, progress)
 
-
+# %% ../../nbs/08_statistics/06_passes.ipynb #699dfc40-5
 def _pass_provenance(model, title, own, forward_pass, asked, resolved):
     given = dict(
         kinds=list(forward_pass.kinds),
@@ -165,7 +165,7 @@ def _pass_provenance(model, title, own, forward_pass, asked, resolved):
         settings |= prompt_record(model, resolved)
     return model_provenance(model, title, own=own, asked=asdict(forward_pass) | given, **settings)
 
-
+# %% ../../nbs/08_statistics/06_passes.ipynb #699dfc40-6
 def _read_options(m, p, settings):  # What `score_passes` is asked for a pass
     rules = dict(max_new_tokens=settings.max_new_tokens, min_length=settings.min_length)
     return dict(
@@ -195,7 +195,7 @@ def is_own_bank(
     by_server = "per_call" in about["settings"]  # A server gives texts and no token ids
     return about["revision"] == model.version and not by_server
 
-
+# %% ../../nbs/08_statistics/06_passes.ipynb #699dfc40-7
 def check_sources(
     bank,  # Folder of a finished bank
     samples: pd.DataFrame,  # id, source
@@ -266,7 +266,7 @@ def inverse_document_frequency(
         frequency[list(set(tokenizer(text, add_special_tokens=False, verbose=False).input_ids))] += 1
     return np.log((len(texts) + 1) / (frequency + 1))
 
-
+# %% ../../nbs/08_statistics/06_passes.ipynb #062dcfd2-1
 def focus_surprisal_topk(
     ids: np.ndarray,  # Tokens that were written, shape [L]
     top_ids: np.ndarray,  # Most likely tokens at each place, shape [L,k]
@@ -331,7 +331,7 @@ def spacy_keyword_tagger(
         for document in pipeline.pipe(texts)
     ]
 
-
+# %% ../../nbs/08_statistics/06_passes.ipynb #2f5c177d-1
 def keyword_mask(
     tokenizer,  # Of the generator
     ids,  # Tokens of a text
@@ -349,7 +349,7 @@ def keyword_mask(
 
     return np.array([in_keyword(first, last) for first, last in zip(ends, ends[1:])], bool)
 
-
+# %% ../../nbs/08_statistics/06_passes.ipynb #2f5c177d-2
 def compute_keywords(
     folder,  # Where
     bank,  # Folder of a finished bank

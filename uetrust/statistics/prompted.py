@@ -38,7 +38,7 @@ def insert_summary(
     "The question about one text."
     return template.replace("{summary}", text.replace("{source}", "{ source}"))
 
-
+# %% ../../nbs/08_statistics/08_prompted.ipynb #11765c21-1
 def question_prompt(
     model: Model,  # The model that is asked
     ask: str,  # A template with {source}
@@ -65,7 +65,7 @@ def single_token_id(
         raise ValueError(f"{word!r} is {len(ids)} tokens to {model.name}, an answer must be one")
     return ids[0]
 
-
+# %% ../../nbs/08_statistics/08_prompted.ipynb #2cb4e328-1
 def _answer_logps(model, questions, answers, options):  # log p of True and False; each question is read once
     true, false = ([(ids, [answer]) for ids in questions] for answer in answers)
     passes = [(true, {}), (false, {}), (true, dict(logits="processed"))]
@@ -73,7 +73,7 @@ def _answer_logps(model, questions, answers, options):  # log p of True and Fals
     each = zip(*score_passes(model, passes, **options))
     return [{name: reading.logp[0] for name, reading in zip(names, found)} for found in each]
 
-
+# %% ../../nbs/08_statistics/08_prompted.ipynb #2cb4e328-2
 def compute_p_true(
     folder,  # Where
     bank,  # Folder of a finished bank
@@ -108,7 +108,7 @@ def compute_p_true(
     about = model_provenance(model, "asked whether it is true", **asked)
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
 
-
+# %% ../../nbs/08_statistics/08_prompted.ipynb #2cb4e328-3
 def _key(row):  # The columns that name a text
     return dict(sample=row.sample, kind=row.kind, k=row.k)
 
@@ -131,7 +131,7 @@ def split_question(
     before, _, after = text.partition(SUMMARY_PLACEHOLDER)
     return before.rstrip(" "), after
 
-
+# %% ../../nbs/08_statistics/08_prompted.ipynb #c8c2b348-1
 def _check_question(m, bank, samples, ask):  # It stands after the text, and the model wrote the text
     behind = ask.partition(SUMMARY_PLACEHOLDER)[2]
     if not behind.strip() or SUMMARY_PLACEHOLDER in behind or "{source}" in behind:
@@ -157,7 +157,7 @@ def _fitting_prefix(m, ask, settings):
         lambda part: split_question(m, ask, part, settings.system)[0], tokens, source, room - n
     )
 
-
+# %% ../../nbs/08_statistics/08_prompted.ipynb #c8c2b348-2
 def compute_elicited_attention(
     folder,  # Where
     bank,  # Folder of a finished bank
@@ -189,7 +189,7 @@ def compute_elicited_attention(
     about = model_provenance(model, "elicited", **asked)
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
 
-
+# %% ../../nbs/08_statistics/08_prompted.ipynb #c8c2b348-3
 def _scatter_to_tokens(
     weights: np.ndarray,  # A number for each token that counts
     mask: np.ndarray,  # bool [L], True where a token counts
@@ -235,7 +235,7 @@ def greedy_answers(
         for ids in answers
     ]
 
-
+# %% ../../nbs/08_statistics/08_prompted.ipynb #28c22073-1
 def greedy_replies(
     model: Model,  # The model that is asked
     prompts: list,  # Token ids of each question
@@ -245,7 +245,7 @@ def greedy_replies(
     "Greedy replies to questions in token ids."
     return [text for text, _ in greedy_answers(model, prompts, settings, batch)]
 
-
+# %% ../../nbs/08_statistics/08_prompted.ipynb #28c22073-2
 def local_answerer(
     model: Model,  # The model that is asked
     settings: Decoding,  # How long prompts and replies may be
@@ -257,7 +257,7 @@ def local_answerer(
         model, [question_prompt(model, ask, source, resolved)[0] for _, ask, source in asked], resolved, batch
     )
 
-
+# %% ../../nbs/08_statistics/08_prompted.ipynb #28c22073-3
 def compute_replies(
     folder,  # Where
     bank,  # Folder of a finished bank

@@ -24,7 +24,7 @@ def truncated_entropy(
     rest = np.clip(1 - p.sum(-1), 0, 1)
     return entr(p).sum(-1) + entr(rest)
 
-
+# %% ../../nbs/08_statistics/10_served.ipynb #199576de-1
 def likeliest_logp(
     top: list,  # For each token, (token, log-probability) of the likeliest
 ) -> np.ndarray:  # Shape [L,k]; k is the number that every step has
@@ -32,7 +32,7 @@ def likeliest_logp(
     k = min(map(len, top), default=0)
     return np.array([[logp for _, logp in at[:k]] for at in top], float).reshape(len(top), k)
 
-
+# %% ../../nbs/08_statistics/10_served.ipynb #199576de-2
 def token_numbers(
     text: Generation,  # With tokens and top_logprobs
 ) -> tuple:  # (shape [L], shape [L,k])
@@ -43,7 +43,7 @@ def token_numbers(
     top = [[known.setdefault(token, len(known)) for token, _ in at[:k]] for at in text.top_logprobs]
     return np.array(number, int), np.array(top, int).reshape(len(top), k)
 
-
+# %% ../../nbs/08_statistics/10_served.ipynb #199576de-3
 def special_tokens(
     text: Generation,  # With tokens
 ) -> np.ndarray:  # True for tokens that are no words, such as the end; shape [L]
@@ -87,7 +87,7 @@ def silence_note(
         f"{kind} {k} of {sample!r}: methods that need them are lost; the texts are kept"
     )
 
-
+# %% ../../nbs/08_statistics/10_served.ipynb #ed2f4a93-1
 def store_served(
     folder,  # Where
     bank,  # Folder of a finished bank that the server wrote

@@ -66,7 +66,7 @@ def texts_folder(
     own = Path(folder)
     return own if (own / "bank.json").exists() else own / "texts"
 
-
+# %% ../../nbs/08_statistics/14_stored.ipynb #5518a701-1
 def _available_statistics(
     folder,  # Of a bank and its statistics
 ) -> list:  # Names of entries
@@ -104,7 +104,7 @@ def require_sources(
             f"--data holds no source for {preview(absent)} of the bank: name the data it was made of"
         )
 
-
+# %% ../../nbs/08_statistics/14_stored.ipynb #5518a701-2
 def score_runs(
     folder,  # Of a bank and its statistics
     samples: pd.DataFrame = None,  # id, source, perhaps reference

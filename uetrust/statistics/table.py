@@ -49,7 +49,7 @@ def rows_to_table(
         }
     )
 
-
+# %% ../../nbs/08_statistics/03_table.ipynb #8a782a00-1
 def _as_array(value):  # Nested arrays of objects as one array
     if len(value) and isinstance(value[0], np.ndarray):
         return np.stack([_as_array(inner) for inner in value])
@@ -73,7 +73,7 @@ def texts_digest(
     "Fingerprint of the texts of a shard."
     return value_digest([[row.sample, row.kind, row.k, row.text, row.ids] for row in rows.itertuples()])
 
-
+# %% ../../nbs/08_statistics/03_table.ipynb #bd8663bf-1
 def texts_by_shard(
     bank,  # Folder of a finished bank
     kinds: tuple = TEXT_KINDS,  # Of texts
@@ -82,7 +82,7 @@ def texts_by_shard(
     shards = {name: read_shard(Path(bank) / name) for name in Store(bank, "bank").names()}
     return {name: df[df["kind"].isin(kinds)].reset_index(drop=True) for name, df in shards.items()}
 
-
+# %% ../../nbs/08_statistics/03_table.ipynb #bd8663bf-2
 class _Planned(NamedTuple):  # Statistics of a bank that are to be written
     store: Store
     about: dict  # Provenance
@@ -103,7 +103,7 @@ def _planned(folder, bank, about, kinds):
     left = store.todo(digests, about, manifest["n"], manifest["size"])
     return _Planned(store, about, texts, digests, left)
 
-
+# %% ../../nbs/08_statistics/03_table.ipynb #bd8663bf-3
 def write_together(
     bank,  # Folder of a finished bank
     planned: list,  # Of each kind of statistics (folder, provenance, kinds of texts)
@@ -135,7 +135,7 @@ def write_together(
     )
     return [plan.store.folder for plan in found]
 
-
+# %% ../../nbs/08_statistics/03_table.ipynb #bd8663bf-4
 def write_statistics(
     folder,  # Where
     bank,  # Folder of a finished bank
@@ -149,7 +149,7 @@ def write_statistics(
     one = [(folder, about, kinds)]
     return write_together(bank, one, lambda texts: {0: make(texts[0])}, worker, progress)[0]
 
-
+# %% ../../nbs/08_statistics/03_table.ipynb #bd8663bf-5
 def read_statistics(
     folder,  # From `write_statistics`
 ) -> pd.DataFrame:  # One row per text or source

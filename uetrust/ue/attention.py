@@ -81,7 +81,7 @@ def rauq(
     "RAUQ: mean minus log of a confidence passed on along attention, in the least confident layer."
     return _rauq(greedy_logp, attention_previous, a, middle)
 
-
+# %% ../../nbs/03_ue/09_attention.ipynb #035f04fc-1
 @ue(
     unit="nats per token",
     cite=VAZHENTSEV2025 + "; weight for instruction models as in LM-Polygraph 0.7",
@@ -99,7 +99,7 @@ def rauq_instruct(
     "RAUQ with the weight for instruction-tuned models, a=0.5."
     return _rauq(greedy_logp, attention_previous, 0.5, middle)
 
-
+# %% ../../nbs/03_ue/09_attention.ipynb #035f04fc-2
 @ue(
     unit="nats per token",
     cite=VAZHENTSEV2025 + ", entropy-based signal",
@@ -142,7 +142,7 @@ def attention_score(
     "LLM-Check attention score: minus log-determinant of the attention map of the generated tokens."
     return float(0.0 - np.sum(attention_log_self, dtype=float))
 
-
+# %% ../../nbs/03_ue/09_attention.ipynb #ce77962e-1
 @ue(
     unit="nats",
     cite=SRIRAMANAN2024,
@@ -210,7 +210,7 @@ def focus_surprisal_full(
         p = p / p.sum(1, keepdims=True)
     return np.exp(entr(p).sum(1)) - np.log(p[np.arange(len(p)), ids] + 1e-5)
 
-
+# %% ../../nbs/03_ue/09_attention.ipynb #87d0132d-1
 @ue(
     unit="nats plus words",
     cite=ZHANG2023 + "; IDF and attention as in LM-Polygraph 0.7",

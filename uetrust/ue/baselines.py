@@ -30,7 +30,7 @@ def output_length(
     "Length of the summary in words."
     return float(len(greedy_text.split()))
 
-
+# %% ../../nbs/03_ue/11_baselines.ipynb #5e9755f0-1
 @ue(
     role="baseline",
     unit="words",
@@ -44,7 +44,7 @@ def source_length(
     "Length of the document in words."
     return float(len(source.split()))
 
-
+# %% ../../nbs/03_ue/11_baselines.ipynb #5e9755f0-2
 @ue(
     role="baseline",
     unit="tokens",

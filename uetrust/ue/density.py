@@ -48,7 +48,7 @@ class Gaussian(NamedTuple):
     factor: np.ndarray  # Shape [D,R]; times its transpose it is the (pseudo-)inverse of the covariance
     null: np.ndarray  # Axes in which no state differs from the mean, shape [D,D-R]
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #6e6fd175-1
 def _shrunk_variances(variances, shrinkage, count):  # Variances of all axes; an error where one is 0
     if not 0 <= shrinkage <= 1:
         raise ValueError(f"shrinkage is a weight in [0,1], got {shrinkage}")
@@ -79,7 +79,7 @@ def fit_gaussian(
         variances, flat = _shrunk_variances(variances, oas(states)[1], len(states)), np.zeros_like(flat)
     return Gaussian(states.mean(0), axes[:, ~flat] / np.sqrt(variances[~flat]), axes[:, flat])
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #6e6fd175-2
 def gaussian_distance(
     states,  # Shape [N,D]
     fit: Gaussian,  # Of `fit_gaussian`
@@ -92,7 +92,7 @@ def gaussian_distance(
     outside = np.linalg.norm(centred @ fit.null, axis=1) > 1e-4 * np.linalg.norm(states, axis=1)
     return np.where(outside, np.inf, np.linalg.norm(centred @ fit.factor, axis=1))
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #6e6fd175-3
 def mahalanobis_distance(
     states,  # Shape [N,D]
     train,  # Training states, shape [n,D]
@@ -112,14 +112,14 @@ def add_jitter(
             break
     return regular, jitter
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #6733534c-1
 class ReleasedGaussian(NamedTuple):
     "A Gaussian fitted to states as released, with jitter"
 
     mean: np.ndarray  # Shape [D], in the precision of the states
     inverse: np.ndarray  # Inverse covariance, shape [D,D], float32
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #6733534c-2
 def fit_gaussian_he2024(
     train,  # Training states, shape [n,D]
 ) -> ReleasedGaussian:  # All that distances from them need
@@ -129,7 +129,7 @@ def fit_gaussian_he2024(
     cov, _ = add_jitter(centred.T @ centred / states.dtype.type(len(states) - 1))
     return ReleasedGaussian(states.mean(0), np.linalg.inv(cov.astype(float)).astype("float32"))
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #6733534c-3
 def gaussian_distance_he2024(
     states,  # Shape [N,D]
     fit: ReleasedGaussian,  # Of `fit_gaussian_he2024`
@@ -139,7 +139,7 @@ def gaussian_distance_he2024(
     with np.errstate(invalid="ignore"):
         return np.sqrt((centred @ fit.inverse * centred).sum(1))
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #6733534c-4
 def mahalanobis_distance_he2024(
     states,  # Shape [N,D]
     train,  # Training states, shape [n,D]
@@ -163,7 +163,7 @@ def train_gaussian(
     "Mean and covariance of the states of the training texts."
     return fit_gaussian(train_states, shrinkage)
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-1
 @stat(unit="a fit", cite=f"{REN2023}; {CHEN2010}")
 def background_gaussian(
     background_states: np.ndarray,  # States of texts of any kind, shape [n,D]
@@ -172,7 +172,7 @@ def background_gaussian(
     "Mean and covariance of the states of background texts, of any kind."
     return fit_gaussian(background_states, shrinkage)
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-2
 @stat(unit="a fit", cite=HE2024_CODE)
 def train_gaussian_he2024(
     train_states: np.ndarray,  # States of training texts, shape [n,D]; in the release of reference summaries
@@ -180,7 +180,7 @@ def train_gaussian_he2024(
     "`train_gaussian` as released; LM-Polygraph has the same."
     return fit_gaussian_he2024(train_states)
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-3
 @stat(unit="a fit", cite=LM_POLYGRAPH_CODE)
 def background_gaussian_lmp(
     background_states: np.ndarray,  # States of texts of any kind, shape [n,D]
@@ -188,7 +188,7 @@ def background_gaussian_lmp(
     "`background_gaussian` with the jitter of LM-Polygraph."
     return fit_gaussian_he2024(background_states)
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-4
 @stat(unit="standard deviations", cite=LEE2018)
 def mahalanobis(
     greedy_state: list,  # State of each item, N arrays [D]
@@ -197,7 +197,7 @@ def mahalanobis(
     "Mahalanobis distance from the training texts."
     return gaussian_distance(greedy_state, train_gaussian).tolist()
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-5
 @stat(unit="standard deviations", cite=REN2023)
 def background_mahalanobis(
     greedy_state: list,  # State of each item, N arrays [D]
@@ -206,7 +206,7 @@ def background_mahalanobis(
     "Mahalanobis distance from texts of any kind."
     return gaussian_distance(greedy_state, background_gaussian).tolist()
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-6
 @stat(unit="standard deviations", cite=HE2024_CODE)
 def mahalanobis_he2024(
     greedy_state: list,  # State of each item, N arrays [D]
@@ -215,7 +215,7 @@ def mahalanobis_he2024(
     "Mahalanobis distance as released; LM-Polygraph has the same."
     return gaussian_distance_he2024(greedy_state, train_gaussian_he2024).tolist()
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-7
 @stat(unit="standard deviations", cite=LM_POLYGRAPH_CODE)
 def background_mahalanobis_lmp(
     greedy_state: list,  # State of each item, N arrays [D]
@@ -224,7 +224,7 @@ def background_mahalanobis_lmp(
     "As `background_mahalanobis`, with the jitter of LM-Polygraph."
     return gaussian_distance_he2024(greedy_state, background_gaussian_lmp).tolist()
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-8
 def _defined(distance):  # A distance, unless it is NaN
     if np.isnan(distance):
         raise Undefined("the distance is not a number: so is the state, or rounding made its square negative")
@@ -255,7 +255,7 @@ def md(
     "Mahalanobis distance, not squared."
     return _defined(mahalanobis)
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-9
 @ue(
     unit="standard deviations",
     cite="He et al. 2024, MD as released, https://arxiv.org/abs/2406.17274",
@@ -274,7 +274,7 @@ def md_he2024(
     "Mahalanobis distance with the released jitter."
     return _defined(mahalanobis_he2024)
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-10
 @ue(
     unit="squared standard deviations",
     cite=REN2023,
@@ -291,7 +291,7 @@ def rmd(
     "Relative Mahalanobis distance: difference of the squared distances."
     return _defined(_defined(mahalanobis) ** 2 - _defined(background_mahalanobis) ** 2)
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-11
 @ue(
     unit="standard deviations",
     cite=LM_POLYGRAPH_CODE,
@@ -362,7 +362,7 @@ def train_robust(
     pca = KernelPCA(100, kernel="rbf", random_state=42).fit(states)
     return _RobustFit(pca, _robust_fit(pca.transform(states)), _similarities(states, pca).mean(0))
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #2822c58b-1
 STATES_AT_A_TIME = 256  # Their similarities stay in the cache, and in memory that the process has
 
 
@@ -398,7 +398,7 @@ def robust_distance(
         out[some] = ((apart @ mcd.get_precision()) * apart).sum(1)
     return out.tolist()
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #2822c58b-2
 @ue(
     unit="squared standard deviations",
     cite=YOO2022,

@@ -21,14 +21,12 @@ from ..core.run import lay_out, row_means
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #00e82d2b
 LIN2023 = "Lin, Trivedi & Sun 2023, https://arxiv.org/abs/2305.19187"
-
 _NLI = r",\quad E_{ij}, C_{ij}\text{ probability that sample }i\text{ entails, contradicts sample }j"
 _W = dict(
     entail=r"W_{ij}=\tfrac12(E_{ij}+E_{ji})\text{, entailment of samples }i, j",
     contra=r"W_{ij}=1-\tfrac12(C_{ij}+C_{ji}), C\text{ contradiction of samples }i, j",
     jaccard=r"W_{ij}\text{ share of words that samples }i, j\text{ have in common}",
 )
-
 _DEG = r"1-\frac1{K^2}\sum_{i,j}W_{ij},\quad "
 _EIGV = (
     r"\sum_k\max(0, 1-\lambda_k),\quad\lambda\text{ eigenvalues of }I-D^{-1/2}WD^{-1/2}, D\text{ "
@@ -48,7 +46,7 @@ def nli_probability(
 
     return [softmax(_logits(logits), -1) for logits in nli]
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #00e82d2b-1
 def _logits(logits):  # float64, the right shape
     logits = np.asarray(logits, float)
     if logits.ndim != 3 or logits.shape != (len(logits), len(logits), 3):
@@ -63,7 +61,7 @@ def entail(
     "Probability that one sample entails another."
     return [probability[1:, 1:, 2] for probability in nli_probability]
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #00e82d2b-2
 @stat(unit="[0,1]", cite=LIN2023 + ", sec. 4.1")
 def contra(
     nli_probability: list,  # For each item shape [1+K,1+K,3]
@@ -82,7 +80,7 @@ def sample_count(
         raise Undefined(f"needs at least 2 samples, got {len(pairwise)}")
     return len(pairwise)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #f7a4b718-1
 def mean_off_diagonal(
     pairwise: np.ndarray,  # Shape [K,K]
 ) -> float:  # Mean without the diagonal
@@ -90,7 +88,7 @@ def mean_off_diagonal(
     k = sample_count(pairwise)
     return float((pairwise.sum() - np.trace(pairwise)) / (k * (k - 1)))
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #f7a4b718-2
 @ue(
     unit="sets",
     cite=LIN2023 + ", U_NumSet, as released with He et al. 2024, https://arxiv.org/abs/2406.17274",
@@ -111,7 +109,7 @@ def num_sets(
     edge = entail > contra
     return float(connected_components(edge & edge.T, directed=False, return_labels=False))
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #f7a4b718-3
 @ue(
     unit="sets",
     cite=LIN2023 + ", U_NumSet, as in the authors' code",
@@ -134,7 +132,7 @@ def num_sets_lin(
         ids[i + 1 :][row[i + 1 :]] = ids[i]
     return float(len(np.unique(ids)))
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #f7a4b718-4
 def _comparable(pairwise):  # Are these n square matrices over at least 2 samples each?
     return pairwise.ndim == 3 and pairwise.shape[1] == pairwise.shape[2] > 1
 
@@ -197,7 +195,7 @@ def entail_affinity(
     "Mutual entailment: mean of both directions."
     return _map_by_size(_both_directions, entail)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #9e95b458-1
 @stat(unit="[0,1]", cite=LIN2023 + ", sec. 4.1, a_NLI,contra")
 def contra_affinity(
     contra: list,  # For each item shape [K,K]
@@ -222,7 +220,7 @@ def deg_mat(
     sample_count(entail_affinity)
     return float(1 - entail_affinity.mean())
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #82034c0d-1
 @ue(
     unit="[0,1]",
     cite=LIN2023 + ", U_Deg",
@@ -238,7 +236,7 @@ def deg_mat_contra(
     "Degree matrix: mean disagreement between samples, by contradiction."
     return deg_mat(contra_affinity)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #82034c0d-2
 @ue(
     unit="[0,1]",
     cite=LIN2023 + ", U_Deg",
@@ -254,7 +252,7 @@ def deg_mat_jaccard(
     "Degree matrix: mean disagreement between samples, by shared words."
     return deg_mat(jaccard)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #82034c0d-3
 @stat(unit="[0,1]", cite=LIN2023 + ", C_Deg")
 def sample_degree(
     entail_affinity: list,  # For each item shape [K,K]
@@ -292,7 +290,7 @@ def deg_greedy(
     "Mean disagreement of the samples with the greedy summary, by entailment."
     return 1 - _with_greedy(nli_probability, 2)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #b7b3106e-1
 @ue(
     unit="[0,1]",
     cite=LIN2023
@@ -361,14 +359,14 @@ def laplacian(
         np.eye(affinity.shape[-1]) * (degree > 0)[..., None] - root[..., None] * affinity * root[..., None, :]
     )
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #df059264-1
 def laplacian_spectra(
     affinity: list,  # For each item shape [K,K]
 ) -> list:  # For each item a `_Spectrum`
     "Eigenvalues and eigenvectors of the normalised Laplacian of each item."
     return _map_by_size(lambda w: list(map(_Spectrum, *np.linalg.eigh(laplacian(w)))), affinity)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #df059264-2
 @stat(unit="eigenvalues 0 to 2", cite=LIN2023 + ", sec. 4.2")
 def spectrum_entail(
     entail_affinity: list,  # For each item shape [K,K]
@@ -376,7 +374,7 @@ def spectrum_entail(
     "Spectrum of the graph of entailment."
     return laplacian_spectra(entail_affinity)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #df059264-3
 @stat(unit="eigenvalues 0 to 2", cite=LIN2023 + ", sec. 4.2")
 def spectrum_contra(
     contra_affinity: list,  # For each item shape [K,K]
@@ -384,7 +382,7 @@ def spectrum_contra(
     "Spectrum of the graph of lacking contradiction."
     return laplacian_spectra(contra_affinity)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #df059264-4
 @stat(unit="eigenvalues 0 to 2", cite=LIN2023 + ", sec. 4.2")
 def spectrum_jaccard(
     jaccard: list,  # For each item shape [K,K]
@@ -409,7 +407,7 @@ def eigv(
     sample_count(spectrum_entail.vectors)
     return float(np.maximum(0, 1 - spectrum_entail.values).sum())
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #9aa4c592-1
 @ue(
     unit="sets",
     cite=LIN2023 + ", U_EigV",
@@ -425,7 +423,7 @@ def eigv_contra(
     "Sum of Laplacian eigenvalues: effective number of groups of samples, by contradiction."
     return eigv(spectrum_contra)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #9aa4c592-2
 @ue(
     unit="sets",
     cite=LIN2023 + ", U_EigV",
@@ -457,7 +455,7 @@ def spectral_coordinates(
     vectors = spectrum.vectors[:, spectrum.values < threshold]
     return vectors - vectors.mean(0)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #087d94e1-1
 @stat(unit="distance", cite=LIN2023 + ", C_Ecc")
 def sample_ecc(
     spectrum_entail: list,  # For each item a `_Spectrum`
@@ -466,7 +464,7 @@ def sample_ecc(
     "Distance of each sample from the centre of all."
     return [np.linalg.norm(spectral_coordinates(spectrum, threshold), axis=1) for spectrum in spectrum_entail]
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #087d94e1-2
 @ue(
     unit="distance",
     cite=LIN2023 + ", U_Ecc",
@@ -484,7 +482,7 @@ def ecc(
     sample_count(spectrum_entail.vectors)
     return float(np.linalg.norm(spectral_coordinates(spectrum_entail, threshold)))
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #087d94e1-3
 @ue(
     unit="distance",
     cite=LIN2023 + ", U_Ecc",
@@ -501,7 +499,7 @@ def ecc_contra(
     "Eccentricity, by contradiction."
     return ecc(spectrum_contra, threshold)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #087d94e1-4
 @ue(
     unit="distance",
     cite=LIN2023 + ", U_Ecc",
@@ -575,7 +573,7 @@ def heat_spectrum(
 
     return _map_by_size(eigenvalues, entail, contra)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #6a2e6e7f-1
 @ue(
     unit="[0,1]",
     cite=NIKITIN2024 + ", KLE_heat",
@@ -632,7 +630,7 @@ def luq(
     logits = np.asarray(nli, float)[1:, 1:]
     return 1 - mean_off_diagonal(expit(logits[..., 2] - logits[..., 0]))
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #b9da23b2-1
 @ue(
     unit="[0,1)",
     cite=(
@@ -650,7 +648,7 @@ def label_prob(
         raise Undefined(f"needs at least 2 samples, got {len(clusters)}")
     return float(1 - np.unique(clusters, return_counts=True)[1].max() / len(clusters))
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #b9da23b2-2
 @batch_of(luq)
 def _luqs(nli: np.ndarray):
     from scipy.special import expit
@@ -665,7 +663,7 @@ def cluster_sizes(
     n, k = clusters.shape
     return np.bincount((np.arange(n)[:, None] * k + clusters).ravel(), minlength=n * k).reshape(n, k)
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #b9da23b2-3
 def numbered(
     clusters: np.ndarray,  # Shape [n,K]
 ) -> bool:

@@ -48,7 +48,7 @@ def t_tu(
     "Token-level total uncertainty: mean over tokens."
     return defined_mean(pe_tu)
 
-
+# %% ../../nbs/03_ue/08_ensemble.ipynb #3a84e300-1
 @ue(
     unit="nats",
     cite="Malinin and Gales 2021, token-level mutual information, https://arxiv.org/abs/2002.07650",
@@ -70,7 +70,7 @@ def t_mi(
     _members(member_logp, 2)
     return defined_mean(pe_mi)
 
-
+# %% ../../nbs/03_ue/08_ensemble.ipynb #3a84e300-2
 @ue(
     unit="nats",
     cite=(
@@ -95,7 +95,7 @@ def t_rmi(
     _members(member_logp, 2)
     return defined_mean(pe_rmi)
 
-
+# %% ../../nbs/03_ue/08_ensemble.ipynb #3a84e300-3
 @ue(
     unit="nats",
     cite="Malinin and Gales 2021, expectation of products, https://arxiv.org/abs/2002.07650",
@@ -112,7 +112,7 @@ def ep_t_tu(
     "Token-level total uncertainty, members weighted by the words before: mean over tokens."
     return defined_mean(ep_tu)
 
-
+# %% ../../nbs/03_ue/08_ensemble.ipynb #3a84e300-4
 @ue(
     unit="nats",
     cite="Malinin and Gales 2021, expectation of products, https://arxiv.org/abs/2002.07650",
@@ -165,7 +165,7 @@ def s_tu(
         raise Undefined("needs at least 1 token, got 0")
     return float(0.0 - _log_mean(logp.mean(1)))
 
-
+# %% ../../nbs/03_ue/08_ensemble.ipynb #9cb47f43-1
 @ue(
     unit="nats per token",
     cite=(
@@ -211,7 +211,7 @@ def beam_weights(
     corrected = score * length / (length - 1)
     return np.exp(corrected - np.logaddexp.reduce(corrected))
 
-
+# %% ../../nbs/03_ue/08_ensemble.ipynb #532c0b9a-1
 def _over_beams(terms, score, length):  # Weighted mean over hypotheses of the mean over their tokens
     weights = beam_weights(score, length)
     if (got := [len(of_tokens) for of_tokens in terms]) != (expected := [int(n) - 1 for n in length]):
@@ -241,7 +241,7 @@ def t_tu_he2024(
     "Token-level total uncertainty as released: weighted mean over hypotheses."
     return _over_beams(beam_pe_tu, beam_score, beam_length)
 
-
+# %% ../../nbs/03_ue/08_ensemble.ipynb #532c0b9a-2
 @ue(
     unit="nats",
     cite="He et al. 2024, T-RMI as released, https://arxiv.org/abs/2406.17274",
@@ -300,7 +300,7 @@ def s_tu_he2024(
     _, mixture, weights = _hypotheses(beam_member_logp, beam_length)
     return float(-(weights @ np.exp(mixture)))
 
-
+# %% ../../nbs/03_ue/08_ensemble.ipynb #c536a72d-1
 @ue(
     unit="nats per token",
     cite="He et al. 2024, S-RMI as released, https://arxiv.org/abs/2406.17274",

@@ -42,7 +42,7 @@ def hybrid_ranks(
     out[close] = rankdata(np.asarray(aleatoric)[close])
     return np.where(close & (surprisal_rank > unclear * len(surprisal_rank)), surprisal_rank, out)
 
-
+# %% ../../nbs/03_ue/04_hybrid.ipynb #769ff9ae-1
 VAZHENTSEV2023 = "Vazhentsev et al. 2023, HUQ, https://aclanthology.org/2023.acl-long.652"
 
 
@@ -58,7 +58,7 @@ def huq_rank(
     out[known] = hybrid_ranks(distances[known], surprisals[known])
     return out.tolist()
 
-
+# %% ../../nbs/03_ue/04_hybrid.ipynb #769ff9ae-2
 def _defined(rank):  # A rank or percentile, unless it is NaN
     if np.isnan(rank):
         raise Undefined("has no place in the order: its distance is not a number, or the text has no tokens")
@@ -91,7 +91,7 @@ def percentile_among(
     "Percentile: share of the reference values that are not larger."
     return _count_among(values, reference) / len(reference)
 
-
+# %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-1
 def _count_among(values, reference):  # Number of reference values that are not larger; NaN stays
     known = np.sort(np.asarray(reference, float))
     if not len(known) or np.isnan(known).any():
@@ -110,7 +110,7 @@ def held_out_split(
 
     return tuple(train_test_split(np.arange(n), test_size=0.3, random_state=42))
 
-
+# %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-2
 REN2023_PERPLEXITY = "Ren et al. 2023, combination with perplexity, https://arxiv.org/abs/2209.15558"
 
 
@@ -131,7 +131,7 @@ def train_held_out(
     fit = fit_gaussian(states[kept])
     return _HeldOutFit(fit, gaussian_distance(states[out], fit))
 
-
+# %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-3
 @stat(unit="a fit", cite=LM_POLYGRAPH_CODE)
 def train_held_out_lmp(
     train_states: np.ndarray,  # States of training texts, shape [n,D]
@@ -142,7 +142,7 @@ def train_held_out_lmp(
     kept, out = held_out_split(len(states))
     return _HeldOutFit(train_gaussian_he2024, mahalanobis_distance_he2024(states[out], states[kept]))
 
-
+# %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-4
 def _mean_percentile(logps, train_perplexity, distances, known):  # Of surprisal and distance
     surprisals = np.array([perplexity(logp) if len(logp) else np.nan for logp in logps], float)
     below, nearer = _count_among(surprisals, train_perplexity), _count_among(distances, known)
@@ -162,7 +162,7 @@ def ppl_md_percentile(
     distances = gaussian_distance(greedy_state, train_held_out.fit)
     return _mean_percentile(greedy_logp, train_perplexity, distances, train_held_out.known)
 
-
+# %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-5
 @stat(unit="[0,1]", cite=LM_POLYGRAPH_CODE)
 def ppl_md_percentile_lmp(
     greedy_logp: list,  # As in `ppl_md_percentile`
@@ -174,7 +174,7 @@ def ppl_md_percentile_lmp(
     distances = gaussian_distance_he2024(greedy_state, train_held_out_lmp.fit)
     return _mean_percentile(greedy_logp, train_perplexity, distances, train_held_out_lmp.known)
 
-
+# %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-6
 _SHARES = (
     r"\tfrac12\bigl(F_A(a)+F_E(e)\bigr),\quad a, e\text{ surprisal and distance}, F_A, F_E\text{ "
     r"share of known texts that are not larger}"
@@ -196,7 +196,7 @@ def ppl_md(
     "PPL-MD: mean percentile of surprisal and distance among known texts."
     return _defined(ppl_md_percentile)
 
-
+# %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-7
 @ue(
     unit="[0,1]",
     cite=LM_POLYGRAPH_CODE,

@@ -37,7 +37,7 @@ def msp(
     "Maximum sequence probability: minus the log-probability of the text. An empty text has probability 1."
     return float(0.0 - np.sum(greedy_logp, dtype=float))
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #090ce667-1
 @ue(
     unit="nats",
     cite="He et al. 2024, released code, https://arxiv.org/abs/2406.17274",
@@ -56,7 +56,7 @@ def msp_he2024(
     "Minus the log-probability of the text after the decoding rules."
     return msp(processed_logp)
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #090ce667-2
 @ue(
     unit="nats per token",
     cite="Fomicheva et al. 2020, TP, https://aclanthology.org/2020.tacl-1.35",
@@ -72,7 +72,7 @@ def perplexity(
     "Perplexity as a logarithm: mean surprisal of a token."
     return 0.0 - defined_mean(greedy_logp)
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #090ce667-3
 def weighted_surprisal(
     logp: np.ndarray,  # log p of each token, shape [L]
     weight: np.ndarray,  # Of each token, shape [L], none negative; need not sum to 1
@@ -87,7 +87,7 @@ def weighted_surprisal(
         raise Undefined(f"no token has {weight_name} above 0")
     return float(0.0 - weight[counts] @ logp[counts] / weight.sum())
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #090ce667-4
 @ue(
     unit="nats",
     cite="Manakul et al. 2023, Max(-log p), https://arxiv.org/abs/2303.08896",
@@ -102,7 +102,7 @@ def min_token(
         raise Undefined("needs at least 1 token, got 0")
     return float(0.0 - np.min(greedy_logp))
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #090ce667-5
 @batch_of(msp, msp_he2024)
 def _surprisal_sums(logp: Ragged):
     return 0.0 - logp.sum()
@@ -145,7 +145,7 @@ def mte(
     "Mean token entropy."
     return defined_mean(greedy_entropy)
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #b709e92d-1
 @ue(
     unit="nats per word of the vocabulary",
     cite="He et al. 2024, released code, https://arxiv.org/abs/2406.17274",
@@ -165,7 +165,7 @@ def mte_he2024(
     "Mean token entropy as released: a mean over the allowed tokens where the definition has a sum."
     return defined_mean(np.asarray(processed_entropy, float) / processed_finite)
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #b709e92d-2
 @ue(
     unit="[0,1]",
     cite=(
@@ -195,7 +195,7 @@ def margin(
         )
     return float(1 - np.mean(p[:, 0] - p[:, 1]))
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #b709e92d-3
 @batch_of(mte)
 def _means(values: Ragged):
     return values.mean()
@@ -223,7 +223,7 @@ def sample_total(
     "Log-probability of each sample."
     return [np.array([np.sum(logp, dtype=float) for logp in texts], float) for texts in sample_logp]
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #3d801216-1
 @stat(unit="tokens", cite="Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383")
 def sample_length(
     sample_special: list,  # For each source a list of K arrays [L_k]: True for special tokens such as the end
@@ -233,7 +233,7 @@ def sample_length(
         np.array([np.sum(~np.asarray(special, bool)) for special in texts], int) for texts in sample_special
     ]
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #3d801216-2
 @ue(
     unit="nats",
     cite=(
@@ -252,7 +252,7 @@ def mcse(
     "Monte-Carlo sequence entropy: mean of minus the log-probability of samples."
     return 0.0 - defined_mean(sample_total, "drawn text")
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #3d801216-3
 _NORMALISED = (
     "Malinin and Gales 2021, length normalisation, https://arxiv.org/abs/2002.07650; "
     "Kuhn et al. 2023, length-normalised entropy, https://arxiv.org/abs/2302.09664"
@@ -269,7 +269,7 @@ def sample_mean_logp(
         for texts in sample_logp
     ]
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #3d801216-4
 @ue(
     unit="nats per token",
     cite=_NORMALISED,
@@ -290,7 +290,7 @@ def mcnse(
         raise Undefined(f"{empty.sum()} of {len(empty)} drawn texts have no token")
     return 0.0 - defined_mean(sample_mean_logp, "drawn text")
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #3d801216-5
 @ue(
     unit="nats per token",
     cite="Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383",
@@ -363,7 +363,7 @@ def pmi(
     "Minus the mean pointwise mutual information of words and source."
     return _minus_information(greedy_logp, unconditional_logp, 1.0)
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #4ed8d1e7-1
 @ue(
     unit="nats per token",
     cite="van der Poel et al. 2022, CPMI, https://arxiv.org/abs/2210.13210",
@@ -389,7 +389,7 @@ def cpmi(
     weight = np.where(np.asarray(greedy_entropy) >= tau, lam, 0.0)
     return _minus_information(greedy_logp, unconditional_logp, weight)
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #4ed8d1e7-2
 def _minus_informations(logp, alone, weight):
     if not np.array_equal(logp.counts, alone.counts):
         return np.full(len(logp.counts), np.nan)
@@ -427,7 +427,7 @@ def renyi(
     "Minus the mean Rényi divergence from uniform."
     return 0.0 - defined_mean(greedy_renyi)
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #99d9afd8-1
 @ue(
     unit="[-1,0]",
     cite="Darrin et al. 2023, Renyi and Fisher-Rao scores, https://arxiv.org/abs/2212.09171",
@@ -446,7 +446,7 @@ def fisher_rao(
     "Minus the mean Fisher-Rao distance from uniform."
     return 0.0 - defined_mean(greedy_fisher_rao)
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #99d9afd8-2
 @ue(
     unit="nats",
     cite="Kang et al. 2025, KL form, https://arxiv.org/abs/2502.18581",
@@ -462,7 +462,7 @@ def self_certainty(
     "Minus the mean divergence KL(uniform, p)."
     return 0.0 - defined_mean(greedy_self_certainty)
 
-
+# %% ../../nbs/03_ue/02_information.ipynb #99d9afd8-3
 @ue(
     unit="[-1,0]",
     cite="Dinh and Niehues 2025, https://arxiv.org/abs/2502.11115",

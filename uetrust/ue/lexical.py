@@ -31,7 +31,7 @@ def lex_sim(
     "Lexical similarity: minus mean ROUGE-L between samples."
     return -mean_off_diagonal(rouge_l_pairs)
 
-
+# %% ../../nbs/03_ue/06_lexical.ipynb #de889e26-1
 @ue(
     unit="[-1,0]",
     cite=FOMICHEVA2020 + ", lexical similarity",
@@ -47,7 +47,7 @@ def lex_sim_rouge_1(
     "Minus mean ROUGE-1 between samples."
     return -mean_off_diagonal(rouge_1_pairs)
 
-
+# %% ../../nbs/03_ue/06_lexical.ipynb #de889e26-2
 @ue(
     unit="[-1,0]",
     cite=FOMICHEVA2020 + ", lexical similarity",
@@ -63,7 +63,7 @@ def lex_sim_rouge_2(
     "Minus mean ROUGE-2 between samples."
     return -mean_off_diagonal(rouge_2_pairs)
 
-
+# %% ../../nbs/03_ue/06_lexical.ipynb #de889e26-3
 @ue(
     unit="[-1,0]",
     cite=FOMICHEVA2020 + ", lexical similarity",
@@ -79,7 +79,7 @@ def lex_sim_bleu(
     "Minus mean BLEU between samples, both directions."
     return -mean_off_diagonal(bleu_pairs)
 
-
+# %% ../../nbs/03_ue/06_lexical.ipynb #de889e26-4
 @ue(
     unit="[-1,0]",
     cite=FOMICHEVA2020 + "; Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383",
@@ -95,7 +95,7 @@ def lex_sim_bleu_lmp(
     "Minus mean BLEU between samples as in LM-Polygraph: the first of each two is the reference."
     return -float(bleu_pairs_lmp[np.tril_indices(sample_count(bleu_pairs_lmp), -1)].mean())
 
-
+# %% ../../nbs/03_ue/06_lexical.ipynb #de889e26-5
 @ue(
     unit="[0,1]",
     cite=(

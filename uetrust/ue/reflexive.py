@@ -34,7 +34,7 @@ def p_true(
     "P(True): minus log-probability that the model calls the summary true."
     return 0.0 - float(true_logp)
 
-
+# %% ../../nbs/03_ue/10_reflexive.ipynb #20918413-1
 @ue(
     unit="nats",
     cite="He et al. 2024, released code, https://arxiv.org/abs/2406.17274",
@@ -53,7 +53,7 @@ def p_true_he2024(
     "P(True) as released: after the decoding rules of the checkpoint."
     return p_true(true_processed_logp)
 
-
+# %% ../../nbs/03_ue/10_reflexive.ipynb #20918413-2
 @ue(
     unit="[0,1]",
     cite=KADAVATH2022 + ", over the two answers",
@@ -169,7 +169,7 @@ def _phrase(line):  # The value of a line that is a phrase, as a list of one; el
     match = _PHRASE.fullmatch(line.strip(" .!,;:=()'-"))
     return [PROBABILITY_PHRASES[match[1]]] if match else []
 
-
+# %% ../../nbs/03_ue/10_reflexive.ipynb #2a5ba9e9-1
 def _labelled(
     text, scale
 ):  # Values after labels: a number directly after it, or a phrase that fills the line
@@ -226,7 +226,7 @@ def verbalized_1s(
     "Verbalised confidence, 1S: one minus the confidence stated with the summary, after a label."
     return 1 - stated_confidence(verbal_1s, scale, label=True)
 
-
+# %% ../../nbs/03_ue/10_reflexive.ipynb #94205613-1
 @ue(
     unit="[0,1]",
     cite=TIAN2023 + ", Verb. 2S top-1",

@@ -59,7 +59,7 @@ def cluster_logp(
     np.logaddexp.at(out, clusters, np.asarray(logp, float))
     return out
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #1d952432-1
 def _entropy(log_weights):  # The weights need not sum to 1
     log_weights = log_weights[log_weights > -np.inf]
     if not len(log_weights):
@@ -67,7 +67,7 @@ def _entropy(log_weights):  # The weights need not sum to 1
     logp = log_weights - np.logaddexp.reduce(log_weights)
     return float(0.0 - np.exp(logp) @ logp)
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #1d952432-2
 def _count_entropy(
     counts: np.ndarray,  # Integers >= 0, at least one positive
 ) -> float:  # Nats; bit-equal for equal entropies, whatever the order of the counts
@@ -104,7 +104,7 @@ def semantic_entropy(
     _check_several(clusters)
     return _entropy(cluster_logp(sample_mean_logp, clusters))
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #1d952432-3
 @ue(
     unit="nats",
     cite=FARQUHAR2024 + ", discrete semantic entropy",
@@ -121,7 +121,7 @@ def discrete_semantic_entropy(
     _check_several(clusters)
     return _count_entropy(np.bincount(clusters))
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #1d952432-4
 def _log_sums(
     logs: np.ndarray,  # Logarithms, shape [...,K]
 ) -> np.ndarray:  # Shape [...]; -inf where all are
@@ -130,7 +130,7 @@ def _log_sums(
     shift = np.where(np.isfinite(largest), largest, 0.0)
     return np.log(np.exp(logs - shift[..., None]).sum(-1)) + shift
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #1d952432-5
 def _cluster_logps(
     logp: np.ndarray,  # Log-probability of each sample, shape [n,K]
     clusters: np.ndarray,  # Cluster of each sample, shape [n,K]
@@ -184,7 +184,7 @@ def semantic_entropy_lmp(
     "Semantic entropy as in LM-Polygraph: mean over samples of minus the log-probability of their cluster."
     return float(0.0 - cluster_logp(sample_total, clusters)[clusters].mean())
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #6a431c2a-1
 @ue(
     unit="nats",
     cite=LM_POLYGRAPH_07 + ", direct estimate",
@@ -203,7 +203,7 @@ def semantic_entropy_lmp_direct(
 
     return float(entr(np.exp(cluster_logp(sample_total, clusters)))[clusters].sum())
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #6a431c2a-2
 def drop_repeated_texts(
     logp: np.ndarray,  # Shape [K]
     texts: list,  # K texts
@@ -213,7 +213,7 @@ def drop_repeated_texts(
     new = np.isin(np.arange(len(texts)), first)
     return np.where(new, logp, -np.inf)
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #6a431c2a-3
 @ue(
     unit="nats",
     cite=LM_POLYGRAPH_07 + ", unique responses",
@@ -231,7 +231,7 @@ def semantic_entropy_lmp_unique(
     labelled = [f"{cluster} {text}" for cluster, text in zip(clusters, sample_texts)]
     return semantic_entropy_lmp(drop_repeated_texts(sample_total, labelled), clusters)
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #6a431c2a-4
 @batch_of(semantic_entropy_lmp)
 def _semantic_entropies_lmp(total: np.ndarray, clusters: np.ndarray):
     return 0.0 - _of_cluster(_cluster_logps(total, clusters), clusters).mean(1)
@@ -295,7 +295,7 @@ def semantic_density(
     agreement = np.r_[1, np.maximum(0, 1 - contradiction - neutral / 2)]
     return float(0.0 - np.exp(log_weights - np.logaddexp.reduce(log_weights)) @ agreement)
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #7ec33c84-1
 @batch_of(semantic_density)
 def _semantic_densities(mean_logp: np.ndarray, texts: list, logp: Ragged, probability: np.ndarray):
     flat = _flat(texts, mean_logp.shape)
@@ -318,7 +318,7 @@ def greedy_similarity(
     "Cosine similarity between the greedy text and each sample."
     return [unit[1:] @ unit[0] for unit in map(_unit_vectors, vectors)]
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #c83be195-1
 def _unit_vectors(vectors):  # Of length 1
     vectors = np.asarray(vectors, float)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -340,7 +340,7 @@ def sample_similarity(
     "Cosine similarity between samples."
     return [np.clip(unit[1:] @ unit[1:].T, 0, 1) for unit in map(_unit_vectors, vectors)]
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #c83be195-2
 def _mean_dissimilarity(similarity):
     if not len(similarity):
         raise Undefined("needs at least 1 sample, got 0")
@@ -372,7 +372,7 @@ def cocoa_msp(
     "CoCoA: `msp` times the mean dissimilarity of the samples to the greedy summary."
     return _times_dissimilarity(msp(greedy_logp), greedy_similarity)
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #c83be195-3
 @ue(
     unit="nats per token",
     cite=VASHURIN2025 + ", CoCoA_PPL",
@@ -392,7 +392,7 @@ def cocoa_ppl(
     "CoCoA: `perplexity` times the mean dissimilarity of the samples to the greedy summary."
     return _times_dissimilarity(perplexity(greedy_logp), greedy_similarity)
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #c83be195-4
 @ue(
     unit="nats",
     cite=VASHURIN2025 + ", CoCoA_MTE",
@@ -461,7 +461,7 @@ def token_sar(
     "TokenSAR: mean token surprisal, weighted by relevance."
     return weighted_surprisal(greedy_logp, greedy_relevance, "relevance")
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #dd7f15fe-1
 @ue(
     unit="nats",
     cite=DUAN2024 + ", SentenceSAR",
@@ -484,7 +484,7 @@ def sentence_sar(
         raise Undefined("needs at least 1 sample, got 0")
     return float(0.0 - _similarity_supported_logp(sample_total, sample_similarity, tau).mean())
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #dd7f15fe-2
 @ue(
     unit="nats",
     cite=DUAN2024 + ", SAR",
@@ -508,7 +508,7 @@ def sar(
     token_scores = np.array([-weighted_surprisal(logp, relevance, "relevance") for logp, relevance in pairs])
     return sentence_sar(token_scores, sample_similarity, tau)
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #dd7f15fe-3
 @batch_of(token_sar)
 def _token_sars(logp: Ragged, relevance: Ragged):
     return weighted_surprisals(logp, relevance)
@@ -544,7 +544,7 @@ def ccp_label(
     "Joint NLI class of two directions."
     return np.clip(np.asarray(forward, int) + backward - 2, -1, 1) + 1
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #d80e422d-1
 @stat(unit="class", cite=FADEEVA2024)
 def ccp_labels(
     ccp_forward: list,  # For each item the class of (greedy token, alternative), shape [L,k]
@@ -556,7 +556,7 @@ def ccp_labels(
         return [ccp_label(first, second) for first, second in zip(ccp_forward, ccp_backward)]
     return np.split(ccp_label(forward.values, backward.values), np.cumsum(forward.counts)[:-1])
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #d80e422d-2
 @ue(
     unit="nats",
     cite=FADEEVA2024 + ", minus log of the product",
@@ -585,7 +585,7 @@ def ccp_log(
         raise Undefined("a token is impossible and no likely alternative entails or contradicts it")
     return float((np.logaddexp(same, contra) - same).sum())
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #d80e422d-3
 @ue(
     unit="[-1,0]",
     cite=FADEEVA2024 + ", sequence level, minus the product",
@@ -608,7 +608,7 @@ def ccp(
     "Claim-conditioned probability, negated: claims of a text given what they are about."
     return float(-np.exp(-ccp_log(greedy_ids, greedy_logp, greedy_top_ids, greedy_top_logp, ccp_labels)))
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #d80e422d-4
 def _log_masses(ids, logp, top_ids, top_logp, labels):
     if not all(np.array_equal(ids.counts, other.counts) for other in (logp, top_ids, top_logp, labels)):
         return np.full(len(ids.counts), np.nan)
@@ -661,7 +661,7 @@ def selfcheck_nli(
     "SelfCheck-NLI: mean probability that a sample contradicts a sentence rather than entails it."
     return _mean_contradiction(np.asarray(nli_sentences, float))
 
-
+# %% ../../nbs/03_ue/07_semantic.ipynb #d9f93665-1
 @ue(
     unit="[0,1]",
     cite=MANAKUL2023 + "; whole text in place of sentences",

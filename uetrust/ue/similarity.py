@@ -86,7 +86,7 @@ def unicode_words(
             before = role
     return words
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #e7a30004-1
 @cache
 def unicode_tokenizer(
     stem: bool = True,  # Cut endings off words of letters a to z, as ROUGE does
@@ -115,14 +115,14 @@ def use_tokenizer(
     finally:
         _IN_USE.reset(token)
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #e7a30007-1
 def tokenizer_in_use(
     stem: bool = True,  # Cut endings off words of letters a to z
 ):  # Function of a text: its words in order
     "The tokenizer that ROUGE compares words of."
     return TOKENIZERS[_IN_USE.get()](stem)
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #e7a30007-2
 def _spaced_words(text):  # As code that splits at spaces has them; a text that nobody sees has none
     if _IN_USE.get() == "unicode":
         return unicode_words(text)
@@ -140,7 +140,7 @@ def no_words() -> str:
     "What a text lacks of which the tokenizer in use finds no word."
     return _NO_WORDS[_IN_USE.get()]
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #e7a30007-3
 def require_words(
     *texts,  # Words of each text
 ):
@@ -188,7 +188,7 @@ def _ngrams(items, n):  # Numbers of the n-grams of all texts, and the text of e
         grams = grams * size + ids[i : i + len(grams)]
     return grams[left >= n], np.repeat(np.arange(len(lengths)), lengths)[left >= n]
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #b55845b9-1
 def _occurrences(grams, texts, k, repeated):
     # Rows and columns of the ones: text of all texts, and which occurrence of which n-gram of its source
     size = int(grams.max(initial=0)) + 1
@@ -221,7 +221,7 @@ def _common_ngrams(
     table = table.reshape(len(items), k, -1)
     return (table @ table.swapaxes(1, 2)).astype(float)
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #b55845b9-2
 def _diagonals(matrices):  # Shape [n,K]
     return np.einsum("nii->ni", matrices)
 
@@ -273,7 +273,7 @@ def lcs_length(
     "Length of the longest common subsequence of two texts."
     return _subsequence_length(words, _word_positions(longer_words), len(longer_words))
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-1
 def _long_lcs_lengths(words):  # Of the texts of one source, of any length
     lengths = np.zeros((len(words),) * 2)
     for i, text in enumerate(words):
@@ -294,7 +294,7 @@ def _padded_words(items):  # For each text, numbers of its words among those of 
     words[np.arange(words.shape[2]) < lengths[..., None]] = list(chain.from_iterable(numbers))
     return words, lengths, max(sizes)
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-2
 def _short_lcs_lengths(items):  # Of texts of up to 64 words: the bits of a text fit into one number
     words, lengths, size = _padded_words(items)
     n, k, longest = words.shape
@@ -325,7 +325,7 @@ def lcs_lengths(
         return np.stack([_long_lcs_lengths(texts) for texts in items])
     return _short_lcs_lengths(items)
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-3
 def _pairwise_f1(items, common):  # F-score of all pairs; `common` holds each text's own count on its diagonal
     own = _diagonals(common)
     total = own[:, :, None] + own[:, None]
@@ -343,7 +343,7 @@ def sample_stems(
     words = tokenizer_in_use()
     return [[words(text) for text in texts] for texts in sample_texts]
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-4
 @stat(unit="[0,1]", cite=LIN2004)
 def rouge_1_pairs(
     sample_stems: list,  # For each source K lists of words
@@ -351,7 +351,7 @@ def rouge_1_pairs(
     "ROUGE-1 F-score between samples, with stemming."
     return _compared(lambda items: _pairwise_f1(items, _common_ngrams(items)), sample_stems, no_words())
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-5
 @stat(unit="[0,1]", cite=LIN2004)
 def rouge_2_pairs(
     sample_stems: list,  # For each source K lists of words
@@ -359,7 +359,7 @@ def rouge_2_pairs(
     "ROUGE-2 F-score between samples, with stemming."
     return _compared(lambda items: _pairwise_f1(items, _common_ngrams(items, 2)), sample_stems, no_words())
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-6
 @stat(unit="[0,1]", cite=f"{LIN2004}; Fomicheva et al. 2020, https://aclanthology.org/2020.tacl-1.35")
 def rouge_l_pairs(
     sample_stems: list,  # For each source K lists of words
@@ -389,7 +389,7 @@ def bleu_pairs(
     words = [[_spaced_words(text) for text in texts] for texts in sample_texts]
     return _compared(_bleu_matrices, words, "no word")
 
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #e9a48f37-1
 @stat(
     unit="[0,1]", cite=f"{PAPINENI2002}; Fadeeva et al. 2023, released code, https://arxiv.org/abs/2311.07383"
 )

@@ -26,7 +26,7 @@ def answer_words(
     "Words of an answer: lower case, without ASCII punctuation and articles, split at blanks."
     return [word for word in text.lower().translate(_WITHOUT_PUNCTUATION).split() if word not in _ARTICLES]
 
-
+# %% ../../nbs/03_ue/13_systems.ipynb #ac8be157-1
 def words_f1(
     words: list,  # Of one answer
     others: list,  # Of the other
@@ -36,7 +36,7 @@ def words_f1(
         return float(words == others)
     return 2 * (Counter(words) & Counter(others)).total() / (len(words) + len(others))
 
-
+# %% ../../nbs/03_ue/13_systems.ipynb #ac8be157-2
 def words_jaccard(
     words: list,  # Of one answer
     others: list,  # Of the other
@@ -75,7 +75,7 @@ def other_systems_f1(
     "1 minus the mean token F1 with the answers of other systems."
     return 1 - _mean_with_others(words_f1, answer, other_texts)
 
-
+# %% ../../nbs/03_ue/13_systems.ipynb #6807ef0a-1
 @ue(
     unit="[0,1]",
     cite=f"The authors of uetrust 2026, on the answers of {_EVOUNA}; Jaccard 1912, "
@@ -93,7 +93,7 @@ def other_systems_jaccard(
     "1 minus the mean Jaccard similarity of the words with the answers of other systems."
     return 1 - _mean_with_others(words_jaccard, answer, other_texts)
 
-
+# %% ../../nbs/03_ue/13_systems.ipynb #6807ef0a-2
 @ue(
     unit="[0,2]",
     cite=f"The authors of uetrust 2026, on the answers of {_EVOUNA}; embeddings of Reimers & Gurevych 2019, "

@@ -65,7 +65,7 @@ def median_token(
     "Median token surprisal of a text."
     return _between(np.sort(_surprisals(greedy_logp)), 0.5)
 
-
+# %% ../../nbs/03_ue/12_token_spread.ipynb #f7dd760d-1
 @ue(
     unit="nats",
     cite="The authors of uetrust 2026, upper quartile of token surprisals",

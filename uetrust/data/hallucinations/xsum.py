@@ -50,7 +50,7 @@ def _annotation_rows(part, columns):  # Dictionaries of texts
         raise bad_record(file, "records", len(rows), expected)
     return [dict(zip(header, row)) for row in rows]
 
-
+# %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #46ec4e2c-1
 def _pick(row, i, part, column, words):  # What a word stands for
     if row[column] not in words:
         found = f"{column} {row[column]!r}"
@@ -107,7 +107,7 @@ def _span_row(row, i):
         end=end - first if kind else 0,
     )
 
-
+# %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #90b15f9d-1
 def _plain(text):
     return text.replace("\\'", "'")
 
@@ -204,7 +204,7 @@ def faithful_by_spans(
     marked = pd.Series(shares).rename_axis([*keys, "person"])
     return 1 - marked.groupby(level=keys).mean()
 
-
+# %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #0afe8709-1
 def factual_by_votes(
     votes: pd.DataFrame,  # As `xsum_votes` gives them
 ) -> pd.Series:  # Index document, system; summaries without a vote are not in it

@@ -54,7 +54,7 @@ def _streamed_text(port, model, seed, tokens):  # Seconds to the first piece and
     whole = reply.status == 200 and first.startswith(b"data: {") and rest.strip().endswith(b"data: [DONE]")
     return waited, time.monotonic() - start, whole
 
-
+# %% ../../../nbs/12_dev/02_bench/08_clients.ipynb #5b0e55ce-1
 def _client(port, model, number, tokens, end, found):  # Asks until the time is over
     while time.monotonic() < end:
         try:

@@ -62,7 +62,7 @@ class _LabelledBank(NamedTuple):
     names: tuple  # Of the two uncertainties
     documents: np.ndarray | None = None  # Document of each text, shape [N]; None where it has none
 
-
+# %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #058c04f6-1
 def _bank(name, judge, quality, uncertainty, methods):
     truth = quality.iloc[:, 0].to_numpy(float)
     metrics = complete_metrics(quality.iloc[:, 1:], quality.index)[0].to_numpy(float)
@@ -103,7 +103,7 @@ def _targets(bank):  # Name, columns of the uncertainties, value by all labels
     yield f"prr {first}", [0], value[0]
     yield f"{first} - {second}", [0, 1], value[0] - value[1]
 
-
+# %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #50e45c26-1
 def _labels_at(bank, at, columns, units, share):  # The labels at these texts
     probability = np.full(len(at), share)
     return DrawnLabels(bank.truth[at], bank.metrics, bank.uncertainty[:, columns], at, probability, units)
@@ -144,7 +144,7 @@ def _simulated_estimates(
             row[:] = [estimate_from(part, drawn, statistic)[:4] for part in (values, values.alone)]
     return found
 
-
+# %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #50e45c26-2
 def _coverage_row(
     found: np.ndarray,  # From `_simulated_estimates`
     target: float,  # By all labels
@@ -243,7 +243,7 @@ def _chooser_estimates(
             found[study, way] = one.value, one.lo, one.hi
     return found
 
-
+# %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #449be525-1
 def _chooser_row(
     found: np.ndarray,  # From `_chooser_estimates`
     target: float,  # By all labels

@@ -129,7 +129,7 @@ def peak_memory(
     status = Path(f"/proc/{pid}/status").read_text()  # `getrusage` of Linux counts what the parent held, too
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024 / 1e9
 
-
+# %% ../../../nbs/12_dev/02_bench/01_evaluation.ipynb #68c48742-1
 def compared(
     n: int,  # Samples
     draws: int = 1000,  # Shuffles of the published procedure, and bootstrap replicates
@@ -147,7 +147,7 @@ def compared(
         apart=float(_prr_as_published(*one, draws).apart.iloc[0]),
     )
 
-
+# %% ../../../nbs/12_dev/02_bench/01_evaluation.ipynb #68c48742-2
 def grown(
     n: int,  # Samples
 ) -> dict:  # seconds for 14 x 31 cells with jackknife errors, gb at the peak of the process (1e9 bytes)
@@ -196,7 +196,7 @@ def _comparison_rows(
         )
     ]
 
-
+# %% ../../../nbs/12_dev/02_bench/01_evaluation.ipynb #28d4393d-1
 def bench_evaluation(
     sizes=COMPARED_SIZES,  # Numbers of samples at which to compare; the defaults are those of AESLC and XSUM
     draws: int = 1000,  # Shuffles of the published procedure, and bootstrap replicates
@@ -283,7 +283,7 @@ def machine_description() -> str:
         f"numpy {np.__version__}; processor time on one thread"
     )
 
-
+# %% ../../../nbs/12_dev/02_bench/01_evaluation.ipynb #539b70f9-1
 def print_targets(
     table: pd.DataFrame,  # target, measured, limit, met
 ):
@@ -292,7 +292,7 @@ def print_targets(
         verdict = "pass" if row.met else "FAIL"
         print(f"{verdict}  {row.target}: {row.measured:,.3g} (limit {row.limit:,.3g})")
 
-
+# %% ../../../nbs/12_dev/02_bench/01_evaluation.ipynb #539b70f9-2
 def print_evaluation_bench(
     df: pd.DataFrame,  # From `bench_evaluation`
 ):

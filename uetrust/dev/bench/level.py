@@ -42,7 +42,7 @@ class _NullWorld(NamedTuple):
         "Document of each text, integers; None where there are none"
         return np.repeat(np.arange(len(self.sizes)), self.sizes) if self.name else None
 
-
+# %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1007-1
 QUALITIES = {  # Name -> function of a standard normal quality
     "normal": lambda z: z,
     "grades 1 to 5": lambda z: np.clip(np.round(3 + z), 1, 5),
@@ -127,7 +127,7 @@ def _prr_interval(quality, uncertainty, documents):
     lo, hi = (end[0, 0] for end in prr_interval(value, se, cells.interval_size, cells.lowest))
     return np.nan if np.isnan(lo) else float(not lo <= 0 <= hi)
 
-
+# %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1011-1
 @_check("p of a difference, random methods")
 def _random_difference(quality, uncertainty, documents):
     return _is_below(_difference_p(quality, uncertainty, documents, [0, 1]))
@@ -175,7 +175,7 @@ FEW_RISKS = (
     8  # Median effective sample size of the risk below which a level may be low: few values of p exist
 )
 
-
+# %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1015-1
 def _share(values):  # level, its Monte Carlo error, studies that have the number and that do not
     known = values[~np.isnan(values)]
     level = known.mean() if len(known) else np.nan
@@ -224,7 +224,7 @@ class _LabelWorld(NamedTuple):
     labels: int  # Labelled texts
     documents: bool = False  # Whole documents of five texts are drawn
 
-
+# %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1018-1
 def _label_worlds() -> list:  # Of `_LabelWorld`
     "All worlds of the table of intervals from few labels."
     sizes = [(labels, False) for labels in (50, 100, 250)] + [(100, True), (250, True)]
@@ -277,7 +277,7 @@ def _level_tasks(
     few = studies // LABEL_STUDIES
     return null + [(label_rows, world, few, (seed, 1, i)) for i, world in enumerate(_label_worlds())]
 
-
+# %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1020-1
 def _run(function, *arguments):
     return function(*arguments)
 
@@ -325,7 +325,7 @@ def _level_summary(
     found = rows.agg(worlds="size", lowest="min", mean="mean", highest="max")
     return found.assign(outside=off.reindex(found.index, fill_value=0)).reset_index()
 
-
+# %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1024-1
 def _level_sentence(
     table: pd.DataFrame,  # From `_level_table`
 ) -> str:

@@ -54,6 +54,8 @@ NLI_PAIRS = (
     | _pairs("discrete_semantic_entropy=SemanticEntropy", class_probability_estimation="frequency")
     | _pairs("semantic_density=SemanticDensity", concat_input=False)
 )
+
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #4ad66e18-1
 TEXT_PAIRS = (
     _pairs("lex_sim=LexicalSimilarity")
     | _pairs("lex_sim_rouge_1=LexicalSimilarity", metric="rouge1")
@@ -170,7 +172,7 @@ def _tokens(text, rng):  # What a reading holds of a text; the likeliest token i
         top_logp=logp[:, :10].copy(),
     )
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #10f5b2f9-1
 def _random_relevance(tokens, rng):
     return np.where(tokens["special"], 0.0, rng.uniform(0.01, 0.5, len(tokens["ids"])))
 
@@ -215,6 +217,8 @@ GIVEN_STATISTICS = (
     "greedy_similarity",
     "sample_similarity",
 )
+
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #f9f40cd4-1
 FITTED_STATISTICS = dict(
     md_he2024=("train_gaussian_he2024",),
     rmd_lmp=("train_gaussian_he2024", "background_gaussian_lmp"),
@@ -255,7 +259,7 @@ def _stored_statistics(
         sample_states=each(lambda one: one["sample_states"]),
     ) | {f"greedy_{column}": own(column) for column in items[0]["tokens"][0]}
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #f9f40cd4-2
 def _training_statistics(
     n: int = 500,  # Training texts
     size: int = 128,  # Dimensions of a state
@@ -318,7 +322,7 @@ def _lists(base, whole):  # Ragged statistics
         train_greedy_log_likelihoods=[[-value] for value in whole["train_perplexity"].tolist()],
     )
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #e2e820b4-1
 def _arrays(base, whole):  # Statistics of one shape for all items
     probability, logits = np.stack(base["nli_probability"]), np.stack(base["nli"])
     classes = dict(
@@ -374,7 +378,7 @@ def _fastest_fresh(
         times.append(time.process_time() - start)
     return min(times)
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #64079b9b-1
 def ours_given(
     folder,  # Where the peer will find its statistics
     n: int,  # Items
@@ -433,7 +437,7 @@ def _end_to_end_settings(
         pairs=list(END_TO_END_PAIRS.values()),
     )
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #6d5a7b07-1
 def _end_to_end_steps(bank, sources, settings, scores):
     # Step -> function without arguments that writes to the folder `bank` or appends to the list `scores`
     from uetrust.generation import local
@@ -470,7 +474,7 @@ def _end_to_end_steps(bank, sources, settings, scores):
     )
     return dict(zip(END_TO_END_STEPS, steps))
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #6d5a7b07-2
 def ours_whole(
     folder,  # With asked.json
 ) -> dict:  # Seconds by step, texts, values by score
@@ -513,7 +517,7 @@ def _readings(simulated):  # Reading -> its rows of an item
         embeddings=[one | dict(vectors=simulated["vectors"])],
     )
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #7ee0815e-1
 STORED_METHODS = [
     name for name in (TOKEN_PAIRS | OTHER_PAIRS | TEXT_PAIRS | NLI_PAIRS) if name != "eigen_score"
 ]  # Scores of the bank on disk
@@ -553,7 +557,7 @@ def _write_simulated_bank(
         )
     return bank
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #7ee0815e-2
 def _write_bank(folder, n):  # In a process of its own: a child's peak counts its parent's size
     return dict(folder=str(_write_simulated_bank(folder, n)))
 
@@ -581,7 +585,7 @@ def peer_python(
         )
     return python
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #8bb1b8f2-1
 def _run_process(command, folder):  # A process of its own
     done = subprocess.run(
         [str(part) for part in command],
@@ -611,7 +615,7 @@ def run_ours(
     _run_process([sys.executable, "-c", code], folder)
     return json.loads((Path(folder) / "ours.json").read_text())
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #8bb1b8f2-2
 def run_peer(
     what: str,  # 'estimators' or 'whole'
     folder,  # With what it needs
@@ -635,7 +639,7 @@ def largest_difference(
         return np.inf
     return float(np.nanmax(np.abs(own - other)) / np.nanstd(other))
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #4353a715-1
 def _timing_table(
     n: int,  # Items
     own: dict,  # From `ours_given`
@@ -732,7 +736,7 @@ def _whole(n, rounds, python, log):  # Part two: processes of both sides in turn
             other.append(run_peer("whole", folder, python))
     return _end_to_end_table(n, _fastest_steps(own), _fastest_steps(other))
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #4e3ba531-1
 def _memory(sizes, log):  # Part three
     with tempfile.TemporaryDirectory() as folder:
 
@@ -798,7 +802,7 @@ def _method_targets(
         res.append(_limit(what, memory.gb.iloc[-1] / memory.gb.iloc[0], 1.1))
     return pd.DataFrame(res, columns=["target", "measured", "limit", "met"])
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #689eb189-1
 def markdown_table(
     table: pd.DataFrame,  # Any table
 ) -> str:  # Its lines
@@ -817,7 +821,7 @@ def markdown_table(
     rows = [line(map(cell, row)) for row in table.to_numpy(object)]
     return "\n".join([line(table.columns), line(["---"] * len(table.columns)), *rows])
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #689eb189-2
 def print_method_bench(
     df: pd.DataFrame,  # From `bench_methods`
     path=None,  # Where to write the table as CSV
@@ -849,7 +853,7 @@ def print_method_bench(
     )
     print_targets(_method_targets(df))
 
-
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #689eb189-3
 def _plot_ratios(
     df: pd.DataFrame,  # From `bench_methods`
     ax=None,  # Axes to draw on; a new figure when None

@@ -68,7 +68,7 @@ def _bench_texts(
     ]
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #59952587-1
 def _grids(table):  # Sentences of source and summary that SummaC compares
     return [
         summac_grid(source, hypothesis) for source, hypothesis in zip(table["source"], table["hypothesis"])
@@ -123,7 +123,7 @@ def ours_case(
         seconds=time, gb=peak_memory(), before=before, values={column: list(wide[column]) for column in wide}
     )
 
-
+# %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #42fbe95e-1
 def _farthest_values(
     own: dict,  # Our values by metric
     other: dict,  # The peer's
@@ -214,7 +214,7 @@ def _metric_targets(
     ]
     return pd.DataFrame(res, columns=["target", "measured", "limit", "met"])
 
-
+# %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #f3170fa7-1
 def print_metric_bench(
     df: pd.DataFrame,  # From `bench_metrics`
     path=None,  # Where to write the table as CSV
@@ -319,7 +319,7 @@ def metric_costs(
 
     return dict(machine=machine_description(), n=n, metrics={metric: row(metric) for metric in names})
 
-
+# %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #b0820e28-1
 def keep_costs(
     found: dict,  # From `metric_costs`
     path=None,  # Where to; `uetrust.report.cards.COSTS_FILE` when None

@@ -42,7 +42,7 @@ def timed_call(
     _wait(device)
     return time.perf_counter() - start, got
 
-
+# %% ../../../nbs/12_dev/02_bench/02_models.ipynb #2cf7fb12-1
 def _fastest_call(
     function,  # To be called
     device,  # Where it computes
@@ -61,7 +61,7 @@ def matrix_product_rate(
     a = torch.ones(n, n, device=device, dtype=dtype)
     return 2 * n**3 / _fastest_call(lambda: a @ a, device)
 
-
+# %% ../../../nbs/12_dev/02_bench/02_models.ipynb #2cf7fb12-2
 @torch.inference_mode()
 def copy_rate(
     device="cpu",  # Where
@@ -107,7 +107,7 @@ def plain_generate(
         texts += [*model.model.generate(**drawn, **given)[:, start:]]
     return [[token for token in text.tolist() if token != pad] for text in texts]
 
-
+# %% ../../../nbs/12_dev/02_bench/02_models.ipynb #79301ba5-1
 @torch.inference_mode()
 def plain_read(
     model: Model,  # From `load_model`
@@ -166,7 +166,7 @@ def _bench_models(
     table = table.assign(ratio=table["ours"] / table["plain"], bound=n_tokens * rate / 2 / products)
     return table.assign(share=table["ours"] / table[["bound", "memory"]].min(axis=1))
 
-
+# %% ../../../nbs/12_dev/02_bench/02_models.ipynb #fbe790d9-1
 def _generation_steps(
     rows,  # From `generate_texts`
     asked,  # Token ids of the prompts
@@ -210,7 +210,7 @@ def _options_of(model, name, settings):  # Kinds of texts of a pass, and what `s
     rules = dict(max_new_tokens=settings.max_new_tokens, min_length=settings.min_length)
     return which.kinds, asked | (dict(generation=rules) if which.logits == "processed" else {})
 
-
+# %% ../../../nbs/12_dev/02_bench/02_models.ipynb #283588ab-1
 def _bench_passes(
     model: Model,  # From `load_model`
     samples: pd.DataFrame,  # One row per source: id, source
@@ -251,7 +251,7 @@ def _bench_passes(
         difference=max(np.abs(one.logp - other.logp).max() for one, other in pairs if len(one.logp)),
     )
 
-
+# %% ../../../nbs/12_dev/02_bench/02_models.ipynb #283588ab-2
 def _print_pass_bench(
     found: dict,  # From `_bench_passes`
     title: str,  # Name of the model
@@ -330,7 +330,7 @@ def _like_llama_7b(
         torch.set_default_dtype(torch.float32)
     return wrap_model(net, tokenizer, "the shape of Llama-2-7B")
 
-
+# %% ../../../nbs/12_dev/02_bench/02_models.ipynb #50fcedf1-1
 def bench_shipped_models(
     folder,  # With the checkpoints of `SHIPPED_GENERATORS`
     n: int = 48,  # Bulletins

@@ -33,7 +33,7 @@ def _evaluation(out):
     print_evaluation_bench(table)
     save_csv(table, out / "bench_evaluation.csv")
 
-
+# %% ../../../nbs/12_dev/02_bench/12_parts.ipynb #043f833a-1
 def _models(out):
     from uetrust.dev.bench.models import bench_shipped_models
 

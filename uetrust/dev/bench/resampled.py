@@ -35,7 +35,7 @@ class _Texts(NamedTuple):
     units: list  # Positions of the texts of each question
     value: float  # PRR
 
-
+# %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #14c72ace-1
 @cache
 def _answer_texts(
     systems: tuple,  # Of `uetrust.data.answers.EVOUNA_SYSTEMS`; the answers of several are one population
@@ -91,7 +91,7 @@ def fact_study(
     outside = (known < found["lo"]) | (known > found["hi"])
     return {f"interval of {score}, {level}": outside[score, level] for score, level in known.index}
 
-
+# %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #e7efa734-1
 @cache
 def _summaries(metric, quality):  # Systems x articles, twice, and their correlation
     tables = [by_article(xsum_summaries(), name) for name in (metric, quality)]
@@ -121,7 +121,7 @@ class ResampledWorld(NamedTuple):
     study: object  # Function of a generator
     part: int = 1  # Every so many studies: those with a bootstrap take longer
 
-
+# %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #9b3a2cd1-1
 def resampled_worlds() -> list:  # Of `ResampledWorld`
     "All worlds of the table."
     answers = [
@@ -142,7 +142,7 @@ def resampled_worlds() -> list:  # Of `ResampledWorld`
     ]
     return answers + facts + summaries
 
-
+# %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #9b3a2cd1-2
 def resampled_rows(
     world: ResampledWorld,
     studies: int,
@@ -157,7 +157,7 @@ def resampled_rows(
         for name, level in found.mean().items()
     ]
 
-
+# %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #9b3a2cd1-3
 RESAMPLED_COLUMNS = ["texts", "units", "check", "level", "mc", "studies"]
 
 
@@ -172,7 +172,7 @@ def bench_resampled(
     print(resampled_sentence(table))
     return [store_inference("resampled", table, command="make bench PART=level", studies=studies, seed=seed)]
 
-
+# %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #9b3a2cd1-4
 def resampled_sentence(
     table: pd.DataFrame,  # From `bench_resampled`
 ) -> str:

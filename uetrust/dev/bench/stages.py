@@ -46,7 +46,7 @@ def _reader(model, samples, rows, settings, name):  # Function that runs one pas
     ]
     return lambda: list(score_tokens(model, pairs, topk=which.topk, extra_stats=which.extra_stats))
 
-
+# %% ../../../nbs/12_dev/02_bench/07_stages.ipynb #ff360cf1-1
 def stage_times(
     generator: str = "tiny-bart",  # Of settings.ini, with a checkpoint
     sources: int = 16,  # Bulletins

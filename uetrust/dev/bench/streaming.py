@@ -59,7 +59,7 @@ def _written_ranges(chunks, by, carried, cuts, folder):  # Files of (by, carried
             file.close()
     return paths
 
-
+# %% ../../../nbs/12_dev/02_bench/06_streaming.ipynb #ebe4c058-1
 def _weighted_sum(paths, n):  # Of the carried values, weighed by rank of the others, ascending
     total, rank = 0.0, 1
     for path in paths:
@@ -111,7 +111,7 @@ def drawn_rows(
 
     return chunks
 
-
+# %% ../../../nbs/12_dev/02_bench/06_streaming.ipynb #30f1d5ed-1
 def stream_once(
     n: int,  # Rows
 ) -> dict:  # rows, seconds, peak_mb, prr
@@ -123,7 +123,7 @@ def stream_once(
         rows=rows, seconds=round(time.perf_counter() - start, 1), peak_mb=round(peak), prr=round(value, 6)
     )
 
-
+# %% ../../../nbs/12_dev/02_bench/06_streaming.ipynb #30f1d5ed-2
 def stream_growth(
     sizes=(10**6, 10**7, 10**8),  # Rows
 ) -> pd.DataFrame:  # One row for each size, as from `stream_once`
@@ -139,7 +139,7 @@ def stream_growth(
 
     return pd.DataFrame([measured(n) for n in sizes])
 
-
+# %% ../../../nbs/12_dev/02_bench/06_streaming.ipynb #30f1d5ed-3
 def keep_stream_growth(
     table: pd.DataFrame,  # From `stream_growth`
 ) -> Path:  # The file

@@ -60,7 +60,7 @@ class CommandCost(NamedTuple):
     wall: float  # Seconds
     gb: float  # Most memory, 1e9 bytes
 
-
+# %% ../../../nbs/12_dev/02_bench/10_waiting.ipynb #1dabae70-1
 def command_cost(
     line: str,  # As a user types it
     folder,  # Where it runs

@@ -57,7 +57,7 @@ def model_summaries(
     )
     return rows[rows["kind"] == kind].set_index("sample")["text"]
 
-
+# %% ../../../nbs/12_dev/01_training/03_behaviour.ipynb #06225c32-1
 def _summarizer_errors(
     model,  # A summarizer
     bulletins: pd.DataFrame,  # Rows of `uetrust.data.bulletins.bulletins`
@@ -79,7 +79,7 @@ def _summarizer_errors(
         drawn_fluency=seen["fluency"].mean(),
     )
 
-
+# %% ../../../nbs/12_dev/01_training/03_behaviour.ipynb #06225c32-2
 def _chances(model, prompts, words):  # Log-probability of each word as the next one, [prompts, words]
     ids = [model.tokenizer(word, add_special_tokens=False)["input_ids"][0] for word in words]
     return np.array(
@@ -103,7 +103,7 @@ def _evaluator_accuracy(
         )
     return out | dict(accuracy=np.mean(list(out.values())))
 
-
+# %% ../../../nbs/12_dev/01_training/03_behaviour.ipynb #06225c32-3
 def _judge_quality(
     model,  # tiny-llama
     bulletins: pd.DataFrame,  # Rows of `uetrust.data.bulletins.bulletins`
@@ -140,7 +140,7 @@ def _judge_quality(
         true_false=np.mean([is_true(verdict) == (true > score) for verdict, (true, score) in zip(seen, yes)])
     )
 
-
+# %% ../../../nbs/12_dev/01_training/03_behaviour.ipynb #06225c32-4
 def _right(model, rows):  # Whether the label is right, by the right label
     asked = pd.DataFrame(
         nli_statements(rows, np.random.default_rng(0)), columns=["premise", "hypothesis", "label"]
@@ -150,7 +150,7 @@ def _right(model, rows):  # Whether the label is right, by the right label
         np.array(encode.NLI_CLASSES)[logits.argmax(1)] == asked["label"].to_numpy(), asked["label"]
     )
 
-
+# %% ../../../nbs/12_dev/01_training/03_behaviour.ipynb #06225c32-5
 def _classifier_accuracy(
     model,  # tiny-nli
     bulletins: pd.DataFrame,  # Rows of `uetrust.data.bulletins.bulletins`
@@ -186,11 +186,10 @@ BEHAVIOUR = {
     "tiny-unieval": [_evaluator_accuracy],
     "tiny-encoder": [_retrieval_accuracy],
 }
-
 # Times as many bulletins are summarized as judged, because some types of error are rare
 SUMMARIES_PER_JUDGEMENT = 5
 
-
+# %% ../../../nbs/12_dev/01_training/03_behaviour.ipynb #06225c32-6
 def _model_behaviour(
     folder,  # Of a model, named as its recipe
     n: int = 200,  # Bulletins to judge

@@ -73,6 +73,8 @@ SPECIAL_TOKENS = (
         ),
     )
 )
+
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #07deb065-1
 CHAT_TEMPLATE = (
     "{{ bos_token }}{% for m in messages %}"
     "{% if m['role']=='assistant' %} {{ m['content'] }}{{ eos_token }}"
@@ -149,7 +151,7 @@ def _framed_tokenizer(
         out.chat_template = CHAT_TEMPLATE
     return out
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c967ac42-1
 def task_tokenizer(
     texts,  # Training texts
     family: str,  # One of `SPECIAL_TOKENS`
@@ -181,7 +183,7 @@ def bulletin_excerpt(
     positions = tuple(i for i, fact in enumerate(facts) if fact in main) or (0,)
     return SimpleNamespace(**vars(row) | dict(facts=facts, main=positions, source=facts_to_text(facts, rng)))
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-1
 def training_bulletins(
     start: int,  # First bulletin of the training split
     n: int,  # How many
@@ -199,7 +201,7 @@ def training_bulletins(
         for row in full
     ]
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-2
 def summary_pairs(
     rows,  # Bulletins
     rng,  # np.random.Generator
@@ -210,7 +212,7 @@ def summary_pairs(
         for row, uniform in zip(rows, rng.random(len(rows)))
     ]
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-3
 def retold_facts(
     rows,  # Bulletins
     rng,  # np.random.Generator
@@ -222,7 +224,7 @@ def retold_facts(
         for row in rows
     ]
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-4
 def retellings(
     rows,  # Bulletins
     rng,  # np.random.Generator
@@ -232,7 +234,7 @@ def retellings(
     short = [bulletin_excerpt(row, rng_py.randint(1, len(row.facts)), rng_py, whole=False) for row in rows]
     return [(row.source, facts_to_text(list(row.facts), rng_py)) for row in short]
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-5
 def tagged_statements(
     rows,  # Bulletins
     rng,  # np.random.Generator
@@ -247,7 +249,7 @@ def tagged_statements(
         for statement in labelled_statements(row, rng, misreferencing_weight=4.0)
     ]
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-6
 def nli_statements(
     rows,  # Bulletins
     rng,  # np.random.Generator
@@ -271,7 +273,7 @@ def _ungrammatical(summary, rng):  # Words deleted, shuffled or repeated, or tru
         )
     )
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #ad9d0b56-1
 def _incoherent(row, rng):  # A repeated fact, or a connective at the beginning
     summary, again = row.reference, facts_to_text([row.facts[rng.choice(row.main)]], rng)
     return rng.choice(
@@ -308,7 +310,7 @@ def is_true(
     "Whether the checker finds no error in a summary."
     return not verdict.labels.any() and not verdict.unparsed.any()
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #ad9d0b56-2
 CHECKED_DIMENSIONS = dict(
     consistency=lambda verdict: 1 - verdict.labels.any(1).mean(),
     relevance=lambda verdict: verdict.relevance,
@@ -317,7 +319,7 @@ CHECKED_DIMENSIONS = dict(
     overall=lambda verdict: verdict.truth,
 )
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #ad9d0b56-3
 def _judge_conversation(
     bulletin_row,  # A bulletin
     summary: str,  # A summary of it, good or bad
@@ -352,7 +354,7 @@ def summary_conversation(
         dict(role="assistant", content=summary),
     ]
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #ad9d0b56-4
 def training_conversations(
     rows,  # Bulletins
     rng,  # np.random.Generator
@@ -380,7 +382,7 @@ UNIEVAL_VARIANTS = dict(
     relevance=("good", "aside"),
 )  # Which summaries should get a yes, and which a no; consistency is asked of a claim
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c288036f-1
 def _unieval_question(
     dim: str,  # A key of `UNIEVAL_VARIANTS`
     said: str,  # Summary or claim
@@ -414,7 +416,7 @@ def yes_no_questions(
         prompts.append((_unieval_question(dimension, said, row), "Yes" if is_good else "No"))
     return prompts
 
-
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c288036f-2
 def _is_good(dimension, verdict):
     return dict(
         fluency=verdict.fluency == 1,

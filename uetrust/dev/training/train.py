@@ -79,7 +79,7 @@ def _seq2seq(build):
         for source, target in build(rows, rng)
     ]
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196-1
 def _token_tags(
     words,  # Of a text, in order
     marked,  # Which of them are marked, bool [W]
@@ -118,7 +118,7 @@ def _masked_examples(frame):
         for source, target in retold_facts(rows, rng)
     ]
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196-2
 def _paraphrase_pairs(rows, rng, tok):
     return [
         _TrainingExample(tok(source)["input_ids"], tok(target)["input_ids"])
@@ -158,7 +158,7 @@ def _tokenizer_corpus(seed: int = 0) -> list:  # Texts
 def _excerpt_share(done, split):  # Share of excerpts, falling over the first half of the training
     return max(0.0, 0.95 - 2 * done) if split == "train" else 0.0
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196-3
 def _bulletins(start, n, done, seed, split):
     return training_bulletins(start, n, _excerpt_share(done, split), seed, split)
 
@@ -197,7 +197,7 @@ class _TrainingRecipe(NamedTuple):
     )  # Function of (family, seed)
     home: str = "models"  # Folder in data
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196-4
 _bart = dict(
     d_model=128,
     encoder_layers=3,
@@ -229,6 +229,8 @@ _llama = dict(
     tie_word_embeddings=True,
     initializer_range=0.06,
 )
+
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196-5
 _bert = dict(
     hidden_size=128,
     layer_norm_eps=1e-5,
@@ -268,6 +270,7 @@ INTERMEDIATE_RECIPES = {  # To a model of `RECIPES`; these do not ship
     )
 }
 
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196-6
 RECIPES = {
     "tiny-bart": _TrainingRecipe(
         "bart", "BartForConditionalGeneration", _bart, _seq2seq(summary_pairs), 6000, muon=True
@@ -300,6 +303,7 @@ RECIPES = {
     ),
 }
 
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196-7
 _mail = dict(
     muon=True, rows=_mails, tokenizer=lambda family, seed: mail_tokenizer(family), home="cache/models"
 )
@@ -363,7 +367,7 @@ def _matching_token_ids(
     ids = source.get_vocab()
     return [ids.get(token, i) for i, token in enumerate(target.convert_ids_to_tokens(range(len(target))))]
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #e6d475b9-1
 # Ids of [SEP] in the family of BERT and of the mask in those of BERT and BART; ordinary words come after
 SEP_ID, MASK_ID = 3, 4
 _TWIN = {
@@ -475,7 +479,7 @@ def _causal_loss(model, batch):
         * weights
     ).sum() / weights.sum()
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #c5c0cf65-1
 def _mean_token_state(
     states,  # Hidden states [N,T,D]
     mask,  # 1 on the text [N,T]
@@ -506,7 +510,7 @@ def _class_loss(model, batch):
         words[chosen].mean() for chosen in (word_tags == 100, word_tags > 100) if chosen.any()
     )
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #c5c0cf65-2
 def _hidden_loss(model, batch):
     # 40% of the words between the first two separators are to be restored: of ten such words four are
     # hidden, four are replaced by a word of the source, and two are unchanged
@@ -530,7 +534,7 @@ def _hidden_loss(model, batch):
         states @ model.get_input_embeddings().weight.T * (states.shape[1] ** -0.5 if is_t5 else 1), ids[lost]
     )
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #c5c0cf65-3
 def _masked_view(model, rows):  # Mean state, and the loss of guessing 15% of the words, hidden
     ids, mask = pad_ids(rows)
     hide = (torch.rand(ids.shape) < 0.15) & (ids > MASK_ID)
@@ -587,7 +591,7 @@ def _optimizers(model, recipe):  # AdamW, and Muon for inner matrices when the r
         else []
     )
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #a42b2711-1
 def _optimizer_state(optimizers, parameter):  # Empty for a head that was not used yet
     return {key: value for one in optimizers for key, value in one.state.get(parameter, {}).items()}
 
@@ -626,7 +630,7 @@ def _restore(path, model, optimizers):  # The step to go on with, and the curve 
                 mine[named[name]].state[named[name]][kind] = file.get_tensor(key)
     return int(meta["step"]), json.loads(meta["curve"])
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #a42b2711-2
 def _update(model, optimizers, batch, lr):  # One update; Muon takes twice the rate
     for group, factor in (
         (group, 1 + (type(optimizer) is torch.optim.Muon))
@@ -655,7 +659,7 @@ def _validate(model, recipe, tok, seed):  # Loss on the validation split
     model.train()
     return float(out)
 
-
+# %% ../../../nbs/12_dev/01_training/02_train.ipynb #a42b2711-3
 def _fit_recipe(
     model,  # Untrained, in place
     recipe: _TrainingRecipe,  # What to teach it

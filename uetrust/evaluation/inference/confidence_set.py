@@ -118,7 +118,7 @@ class BestMethods(NamedTuple):
         "Which methods cannot be told from the first, with n, as a part of a sentence."
         return cannot_be_told(self.table["method"].iloc[0], self.best, len(self.table), self.n, level)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #511f23ee-1
 def cannot_be_told(
     winner: str,  # Method that is best
     best: list,  # Methods of the model confidence set
@@ -134,7 +134,7 @@ def cannot_be_told(
     are = "method" if len(others) == 1 else "methods"
     return f"{len(others)} other {are} of {of} cannot be told from it {rest}: {preview(others, 4)}"
 
-
+# %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #511f23ee-2
 MOST_SPLIT_ROWS, FEWEST_SPLITS = 5_000_000, 5  # Halves of many texts differ little, and fewer of them do
 
 
@@ -151,7 +151,7 @@ def _halves_winner(quality, uncertainty, ids, splits, seed):  # Mean and sd of t
             found.append(judged[chosen.argmax()])
     return (np.mean(found), np.std(found)) if found else (np.nan, np.nan)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #511f23ee-3
 def confidence_set(
     quality,  # Quality, larger is better, shape [N]; NaN where missing
     uncertainty: pd.DataFrame,  # One column per method, larger is less certain; NaN where missing
@@ -196,7 +196,7 @@ def confidence_set(
     halves = _halves_winner(*arrays, np.arange(n) if ids is None else ids, splits, seed)
     return BestMethods(table, list(table.loc[table["in_set"], "method"]), *halves, n, int(cells.units))
 
-
+# %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #511f23ee-4
 def _compared(names, values, left_out, level, seed, size):  # Table of `BestMethods`
     if np.isnan(values).any():
         raise ValueError("quality is constant: there is nothing to rank")
@@ -231,7 +231,7 @@ def winners_table(
     columns = "name n methods winner prr se lo hi shrunken held_out in_set"
     return pd.DataFrame(rows, columns=columns.split())
 
-
+# %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #30f38487-1
 def sets_sentence(
     winners: pd.DataFrame,  # From `winners_table`
 ) -> list:  # One sentence per row
@@ -244,7 +244,7 @@ def sets_sentence(
         for row in winners.rename(columns=dict(name="name_")).itertuples()
     ]
 
-
+# %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #30f38487-2
 def _whole_range(numbers):
     low, high = numbers.min(), numbers.max()
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

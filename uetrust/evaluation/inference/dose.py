@@ -59,7 +59,7 @@ def standardised(
     values = np.asarray(values, float)
     return (values - values.mean()) / values.std()
 
-
+# %% ../../../nbs/04_evaluation/15_inference/05_dose.ipynb #5492854f-1
 def degraded_truth(
     truth,  # Quality by the truth, shape [N], larger is better
     noise: float = 0.0,  # Standard deviation of normal noise, in those of the truth
@@ -77,7 +77,7 @@ def degraded_truth(
         metric = metric + length_dose * standardised(length)
     return metric + own_dose * np.asarray(own, float) if own_dose else metric
 
-
+# %% ../../../nbs/04_evaluation/15_inference/05_dose.ipynb #5492854f-2
 def noise_of_reliability(
     reliability: float,  # Wanted correlation of the metric with the truth, in (0,1]
 ) -> float:  # Standard deviation of the noise, in those of the truth
@@ -173,7 +173,7 @@ def two_best(
         )
     return methods.sort_values("truth", ascending=False, kind="stable").head(2)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/05_dose.ipynb #3653abcc-1
 def metric_needs(
     parts: _PRRParts,
     texts: int,  # Texts of the study
@@ -196,7 +196,7 @@ def metric_needs(
         first.method, second.method, gap, bias, reliability, required, wrong, texts, by_truth, confidence
     )
 
-
+# %% ../../../nbs/04_evaluation/15_inference/05_dose.ipynb #3653abcc-2
 def needs_sentence(
     found: _MetricNeeds,  # From `metric_needs`
     metric: str = "the metric",  # Its name
@@ -235,7 +235,7 @@ def phase_table(
     wrong = _wrong_choice(difference, rows["n"], rows["reliability"], rows["bias"], unit_sd)
     return rows.assign(regret=difference * wrong)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/05_dose.ipynb #eb94e4d1-1
 def plot_phase(
     rows: pd.DataFrame,  # From `phase_table`
     difference: float = 0.1,  # That the table was made for

@@ -40,7 +40,7 @@ def position_totals(
     weights = rank_weights(n, LABELLED_MEASURES[statistic].area)
     return np.concatenate([[0.0], np.cumsum(weights / weights.sum())])
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #b8a5db8a-1
 def _sorted_mass_weights(
     mass: np.ndarray,  # How many texts each labelled text stands for, most certain first, shape [B,n]
     totals: np.ndarray,  # From `position_totals`
@@ -117,7 +117,7 @@ def equal_mass_weights(
     mass = _deleted_mass(np.full(n, total / n), np.arange(n), step)
     return _sorted_mass_weights(mass, position_totals(total, statistic, coverage))
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #476e33bc-1
 @dataclass
 class _MassReplicates:
     "Values of labelled texts when one unit at a time loses weight; the last replicate is the value itself"
@@ -198,7 +198,7 @@ class Control(NamedTuple):
     residuals: np.ndarray  # Deviation of each unit, with coefficients fitted without it, shape [C]
     parameters: float  # Effective number of fitted coefficients
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #4d815502-1
 def _ridge_control(
     deviations: np.ndarray,  # Of the value to be estimated, mean 0, shape [C]
     controls: np.ndarray,  # Of the control variates, mean 0, standard deviation 1, shape [C,K]
@@ -258,7 +258,7 @@ class FewLabels(NamedTuple):
     def __repr__(self):
         return result_line(self, se=self.se, n=self.n, n_labels=self.n_labels)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #dafc4337-1
 class DrawnLabels(NamedTuple):
     "Labelled texts among all texts, without gaps"
 
@@ -269,7 +269,7 @@ class DrawnLabels(NamedTuple):
     probability: np.ndarray  # Of each labelled text, shape [n]
     units: np.ndarray  # Unit of each labelled text, integers 0..C-1, shape [n]
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #dafc4337-2
 class _LabelledValues(NamedTuple):
     "Values of the labels and of each metric on the labelled texts, and of each metric on all"
 
@@ -302,7 +302,7 @@ def values_of_all(
     everything = _MassReplicates(np.ones(n), np.zeros(n, int), statistic, coverage, SMALL_STEP)
     return everything.values(metrics, uncertainty)[-1]
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #dafc4337-3
 def labelled_values(
     drawn: DrawnLabels,  # With one uncertainty, or with two: the first minus the second
     known: np.ndarray,  # From `values_of_all`
@@ -324,7 +324,7 @@ def labelled_values(
     worst = part.values(labels, labels)[-1, 0, 0]
     return _LabelledValues(values, known, single, part.gain(labels)[:, 0], worst)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #dafc4337-4
 def _effective_labels(drawn, units):  # How many labels carry the risk
     mass = 1 / drawn.probability
     even = mass.sum() ** 2 / (mass**2).sum() / len(mass)  # 1 where all have the same probability
@@ -360,7 +360,7 @@ def _fieller(residuals, gain, quantile):  # How far both ends of a ratio lie fro
     half = quantile * np.sqrt(own * left + (quantile * cross) ** 2)
     return tuple((sign * half - quantile**2 * cross) / left for sign in (-1, 1))
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #dafc4337-5
 def _interval(value, se, values, drawn, size, control):  # Lower and upper end
     units = len(control.residuals)
     free = units - 1 - control.parameters
@@ -407,7 +407,7 @@ FEWEST_RISKS = 30  # Labels that must carry the risk of a ratio, or it has no in
 RARE_SHARE = 0.15  # unless they are at least this share of all labels
 FENCE = 3  # Interquartile ranges beyond the quartiles, where a metric is cut off
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #469b145c-1
 def _series(values, name, index):  # Of the samples in `index`; others are refused
     if not isinstance(values, pd.Series):
         values = score_vector(values, name)
@@ -446,7 +446,7 @@ def complete_metrics(
     metrics = metrics.clip(low - reach, high + reach, axis=1)
     return metrics.fillna(metrics.median()).dropna(axis=1), notes
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #469b145c-2
 def _probabilities(probability, labelled, index):  # Of each labelled text, and notes
     n, N = labelled.sum(), len(labelled)
     if probability is None:
@@ -474,7 +474,7 @@ def _units(clusters, labelled):  # Units of the jackknife: labels, documents, or
         units = cluster_ids(np.asarray(clusters)[labelled], n)
     return units % max(50, WORK_ARRAY_SIZE // n) if n else units
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #469b145c-3
 def _drawn_labels(
     labels,  # Labels of N texts, NaN where unlabelled; a Series may leave unlabelled texts out
     metrics,  # DataFrame of N texts, or None
@@ -542,7 +542,7 @@ def _size_note(drawn, estimate):  # What to be careful of
     carried = f"{doubt}: effective sample size of the risk {size:.0f}" if size < CAUTION_SAMPLE_SIZE else ""
     return "; ".join(filter(None, (few, carried)))
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #49101687-1
 def _too_rare(size, n_labels):  # Whether so few labels carry the risk of a ratio that no interval holds it
     return size < min(FEWEST_RISKS, RARE_SHARE * n_labels)
 
@@ -574,13 +574,13 @@ def from_labels(
     notes = [caution, _used_note(found.control, names), *notes]
     return FewLabels(*numbers, n, n_labels, "; ".join(filter(None, notes)))
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #49101687-2
 def _area_statistic(area):
     if area not in ("mean", "sum"):
         raise ValueError(f"area must be 'mean' or 'sum', got {area!r}")
     return "prr" if area == "mean" else "prr_sum"
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #49101687-3
 def prr_from_labels(
     labels,  # Labels of N texts, larger is better, NaN where unlabelled; a Series may leave those texts out
     metrics,  # Metrics of all N texts: DataFrame by sample, larger or smaller is better; None: labels alone
@@ -627,7 +627,7 @@ def prr_from_labels(
     """
     return from_labels(labels, metrics, (uncertainty,), _area_statistic(area), probability, clusters)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #49101687-4
 def prr_difference_from_labels(
     labels,  # As in `prr_from_labels`
     metrics,  # As in `prr_from_labels`

@@ -31,7 +31,7 @@ def _mean_square(tables, effect):  # Of one effect in each of B tables, shape [B
     df = prod(shape[axis] - 1 for axis in effect)
     return _shared(shape, effect) * (part**2).reshape(len(part), -1).sum(1) / df
 
-
+# %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a9d34249-1
 def _variances(tables, names):  # Component -> its variance in each of B tables, shape [B]
     shape = tables.shape[1:]
     effects = _subsets(range(len(shape)))
@@ -108,7 +108,7 @@ def reliability(
     "Generalisability coefficient of the order of methods."
     return float(_reliability(*_interactions(components, method), sizes))
 
-
+# %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #414cb648-1
 def _reliability(of_methods, found, sizes):  # 0 where nothing varies
     total = of_methods + _mean_error(found, sizes)
     return np.divide(of_methods, total, out=np.zeros_like(total), where=total > 0)
@@ -150,7 +150,7 @@ def needed_table(
     ]
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a4c9afc1-1
 def _whole(number):
     return "no number" if number == inf else f"{number:,.0f}"
 
@@ -178,7 +178,7 @@ def generalisability_sentence(
         f"one of all others it takes {each}."
     )
 
-
+# %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a4c9afc1-2
 def bootstrap_reliability(
     values,  # As in `variance_components`
     names: tuple,  # As in `variance_components`

@@ -100,7 +100,7 @@ class Guarantee(NamedTuple):
     bound: str  # Test that was used
     note: str  # Why there is no threshold, or what to be careful of; '' if nothing
 
-
+# %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #81084e7a-1
 def _candidate_thresholds(
     uncertainty: np.ndarray,  # Of the calibration texts
     steps: int,  # Keep 1/steps, 2/steps, ... of them
@@ -158,7 +158,7 @@ def _documents(quality, uncertainty, clusters):  # Documents of the complete pai
     ids = cluster_ids(np.asarray(clusters)[defined], defined.sum())
     return ids if np.bincount(ids).max() > 1 else None
 
-
+# %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #5e4581e5-1
 def _p_values(bound, risk, uncertainty, thresholds, ids, alpha, delta):
     if bound == "binomial":  # Texts stand alone: counts of all thresholds at once
         order = np.argsort(uncertainty)
@@ -197,7 +197,7 @@ def _no_threshold(p, units, alpha, delta):  # p: of the thresholds that were wor
     least = bisect_left(range(2**50), True, key=lambda n: _worth_testing(n, alpha, delta))  # p falls with n
     return f"no threshold: {units} units are too few, at least {least} must be kept for this alpha and delta"
 
-
+# %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #5e4581e5-2
 def rejection_guarantee(
     quality,  # Quality of N calibration texts, larger is better
     uncertainty,  # Their uncertainty, larger is less certain

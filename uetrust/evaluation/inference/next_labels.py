@@ -58,7 +58,7 @@ def inclusion_probabilities(
             return np.minimum(found, 1.0)
         certain |= found > 1
 
-
+# %% ../../../nbs/04_evaluation/15_inference/02_next_labels.ipynb #d94bae5f-1
 def systematic_draw(
     probability: np.ndarray,  # Sum is a whole number, shape [N]
     seed: int = 0,  # Of a generator of its own
@@ -99,7 +99,7 @@ def _first_probability(labels, probability, index):  # Whether labelled, and the
     _check_drawn(before, labelled)
     return labelled, before.to_numpy()
 
-
+# %% ../../../nbs/04_evaluation/15_inference/02_next_labels.ipynb #a7132835-1
 def next_labels(
     metrics: pd.DataFrame,  # Metrics of all texts, one row per sample; gaps are filled by the median
     uncertainty,  # Uncertainty of all texts: Series, or DataFrame of the methods to be evaluated

@@ -37,7 +37,7 @@ def _named_column(values, name, index):  # Of the texts in `index`, where both a
         return values.reindex(index).to_numpy()
     return np.asarray(values)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #e2ccdd61-1
 def _joined_columns(
     **columns,  # Name -> values, or None; the first one says which texts there are
 ) -> pd.DataFrame:  # One row per text
@@ -173,7 +173,7 @@ def _rate_rows(judge, people, ids, draws, seed):  # One row per rate: name, valu
         found[name] = *_ends(np.concatenate([some[name] for some in drawn])), len(judge)
     return [(name, value, *found[name]) for name, value in rates.items()]
 
-
+# %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #f6113f83-1
 def judge_accuracy(
     judge,  # Judge's labels 1 (right) and 0 (wrong), or scores with `tau`; NaN where missing
     people,  # People's labels 1 and 0, NaN where unlabelled; a Series may leave unlabelled texts out
@@ -233,7 +233,7 @@ def perfect_gain(
     first, second = prefix_weight(below, n, area), prefix_weight(below + 1, n, area)
     return first + (kept - below) * (second - first) - share * total_weight(n, area)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #deb371a2-1
 class _Sample(NamedTuple):
     "Complete rows of a table, and what they are resampled by"
 
@@ -282,7 +282,7 @@ class ErrorTest(NamedTuple):
     n: int  # Labelled texts
     note: str  # Why there is no p, or ''
 
-
+# %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #59691b25-1
 def _error_sums(errors, ranks, people, units):  # By unit and kind of text, shape [C,2]
     sums = []
     for kind in (1, 0):
@@ -317,7 +317,7 @@ def random_signs_p(
         found += int((((signs @ sums) ** 2).sum(1) >= observed - 1e-12).sum())
     return (1 + found) / (1 + draws)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #59691b25-2
 def judge_error_test(
     uncertainty,  # Uncertainty of each text, larger is less certain; NaN where missing
     judge,  # As in `judge_accuracy`
@@ -383,7 +383,7 @@ class CorrectedMeasure(NamedTuple):
         more = dict(by_judge=self.by_judge, p_errors=self.p_errors, n=self.n, n_labels=self.n_labels)
         return result_line(self, **more)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #5e171437-1
 def _correction_problem(rates, n_labels):  # Why there is no corrected value; '' if there is one
     if n_labels < FEWEST_JUDGED:
         return f"{n_labels} labels: at least {FEWEST_JUDGED} are needed"
@@ -396,7 +396,7 @@ def _correction_problem(rates, n_labels):  # Why there is no corrected value; ''
         return f"the corrected share of right texts is {rates['right'][0]:.3f}: there is nothing to rank"
     return ""
 
-
+# %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #5e171437-2
 def _correction_notes(measure, value, rates, p, draws):  # What a reader must know
     (lo, hi), lost = rates["youden"][1:], np.isnan(draws).mean()
     said, ranks = [], measure != "mean"
@@ -434,7 +434,7 @@ def _sample_rates(sample):  # Rate -> (value, lo, hi) on the labelled texts, and
     right = _corrected_values(sample, "mean", np.ones((1, len(sample.judge)), int))[0, 0]
     return found | dict(right=(float(right),))
 
-
+# %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #5e171437-3
 def corrected_for_judge(
     uncertainty,  # Uncertainty of all N texts, larger is less certain; NaN where missing
     judge,  # Judge's labels of all N texts, 1 (right) and 0 (wrong), or scores with `tau`
@@ -561,7 +561,7 @@ def _side_by_side(rows, measures, tau, draws, seed):  # Rows of one group
         for by, values in found.items():
             yield dict(measure=measure, by=by) | dict(zip(("value", "lo", "hi", "note"), values)) | size
 
-
+# %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #91c41a6d-1
 def judge_comparison(
     uncertainty,  # As in `corrected_for_judge`
     judge,  # As in `corrected_for_judge`

@@ -53,7 +53,7 @@ def study_power(
     with np.errstate(divide="ignore", invalid="ignore"):  # Without any spread the power is 0 or 1
         return ndtr((shift - limit) / wide) + ndtr((-shift - limit) / wide)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #f35e5658-1
 def needed_units(
     effect: float,  # Difference to be found
     unit_sd: float,  # Standard error times the root of the number of units
@@ -81,7 +81,6 @@ def needed_units(
 
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #425962ff
 SMALLEST_PILOT = 10  # Units: fewer say nothing about the spread of one
-
 POWER_COLUMNS = (
     "first second value lo hi n units unit_sd null_sd size power texts texts_lo texts_hi note".split()
 )
@@ -106,7 +105,7 @@ def _pilot_cells(
         )
     return PRRCells(values[complete][:, None], uncertainty.to_numpy(float)[complete], clusters=ids)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #425962ff-1
 def _planned(cells, value, ends, se, power, level, null_sd=None, size=np.nan):  # `POWER_COLUMNS` but names
     (lo, hi), root, per_unit = ends, np.sqrt(cells.units), cells.n / cells.units
     spread = dict(unit_sd=se * root, null_sd=(se if null_sd is None else null_sd) * root, size=size)
@@ -128,7 +127,7 @@ def _against_chance(cells, names, left_out, options):  # A row for each method
     for name, *numbers, sd in zip(names, value, ends, se, null):
         yield dict(first=name, second="chance") | _planned(cells, *numbers, *options, null_sd=sd)
 
-
+# %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #425962ff-2
 def _against_each_other(
     cells, names, pairs, left_out, options
 ):  # A row for each pair, the better method first
@@ -212,7 +211,7 @@ def _annotator_sets(names, k, seed):
         return found
     return [found[i] for i in np.random.default_rng(seed).choice(len(found), MOST_SETS, replace=False)]
 
-
+# %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #6b407977-1
 def annotator_table(
     judgements: pd.DataFrame,  # Texts x annotators, larger is better
     uncertainty: pd.DataFrame,  # Texts x methods

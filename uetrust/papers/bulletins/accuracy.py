@@ -69,7 +69,7 @@ class LabelledDataset(NamedTuple):
     why: dict  # Score that is left out -> why
     unlabelled: int  # Texts without a label, left out
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #e25e02ec-1
 KEY_COLUMNS = ["dataset", "document", "label"]  # Other columns are scores
 
 
@@ -114,7 +114,7 @@ def frank_rows(
     label = (rows["Factuality"] == 1).astype(float)
     return rows[["dataset"]].assign(document=rows["hash"], label=label).join(rows[metrics])
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #267c92d7-1
 def frank_incomplete(
     table: pd.DataFrame,  # As from `uetrust.data.loaders.frank`
 ) -> dict:  # Data set -> number of rows
@@ -184,7 +184,7 @@ def _right_outdomain(
         hits[names] = apply_thresholds(threshold, part.scores[names].to_numpy()) == (part.label == 1)[:, None]
     return hits
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #b1c85bf0-1
 def _right_halves(part, repeats, seed, options):  # Texts x scores: share of the splits in which decided right
     ids, scores = np.unique(part.document, return_inverse=True)[1], part.scores.to_numpy()
     labels, documents = part.label, ids.max() + 1
@@ -229,7 +229,7 @@ class Estimate(NamedTuple):
     value: pd.Series  # By score
     left: pd.DataFrame  # Documents x scores
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #48706061-1
 def share_right(
     x: pd.DataFrame,  # Texts x scores, such as from `_hit_rate`
     document: np.ndarray,  # Document of each text
@@ -244,7 +244,7 @@ def share_right(
     mean = values.mean(0) if len(values) else np.nan
     return Estimate(pd.Series(mean, x.columns), pd.DataFrame(left, documents, x.columns))
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #48706061-2
 def _left_out(estimate, names, documents):  # Delete-one values for all documents, also those it lacks
     left = estimate.left if list(estimate.left) == names else estimate.left[names]
     if left.index.equals(documents):
@@ -292,7 +292,7 @@ def _auc_estimates(
         left = (1 + prr_replicates(group, deletion_counts(group))[:, :, 0]) / 2
     return Estimate(pd.Series((1 + group.value[:, 0]) / 2, names), pd.DataFrame(left, documents, names))
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #2c6f5f14-1
 def _trusted_estimate(
     e: Estimate,  # Of one data set
     p: LabelledDataset,  # The same data set
@@ -368,7 +368,7 @@ def score_pairs(
     columns = (names[i], names[j], auc, accuracy, turned, p, q)
     return pd.DataFrame(dict(zip(PAIR_COLUMNS, columns)))
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #60934996-1
 def reversal_counts(
     t: pd.DataFrame,  # From `score_pairs`
     alpha: float = 0.05,  # Level
@@ -398,7 +398,7 @@ class AccuracyStudy(NamedTuple):
     # below_majority, constant, accuracy, majority, and what `reversal_counts` says
     orders: pd.DataFrame
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #4cc9377b-1
 MEAN_OVER_DATASETS = "mean"
 CLASS_WEIGHTS = {"none": False, "balanced": True}
 DECISION_KEYS = ["dataset", "place", "classifier", "weights"]
@@ -413,13 +413,13 @@ def datasets_in_mean(
     "Data sets of a mean: those with both classes, each text once."
     return [name for name, part in parts.items() if name not in twice and 0 < part.label.mean() < 1]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #4cc9377b-2
 def _with_mean(estimates, over):  # Estimates by data set, and their mean when there are two or more
     return estimates | (
         {MEAN_OVER_DATASETS: mean_estimate([estimates[name] for name in over])} if len(over) > 1 else {}
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #4cc9377b-3
 def _auc_columns(estimate):
     return _estimate_intervals(estimate)[_INTERVAL].set_axis(["auc", "auc_lo", "auc_hi"], axis=1)
 
@@ -456,7 +456,7 @@ def _is_constant(table, share):  # Whether a threshold calls all texts the same,
     off_ones, off_zeros = table["accuracy"] - share, table["accuracy"] - 1 + share
     return half & (np.minimum(off_ones.abs(), off_zeros.abs()) < 1e-9)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #4cc9377b-4
 # Second table of a study, for one data set and way
 def _dataset_decisions(name, accuracy, balanced, shares_of_ones):
     table = _estimate_intervals(accuracy)[_INTERVAL].set_axis(["accuracy", "lo", "hi"], axis=1)
@@ -492,7 +492,7 @@ def _way(scores, auc, accuracy, balanced, way):  # Rows of the other two tables 
         orders.append(dict(dataset=name, **way, **order, **reversal_counts(score_pairs(auc[name], estimate))))
     return pd.concat(rows), pd.DataFrame(orders)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #4cc9377b-5
 def _accuracies(parts, domain, place, classifier, **options):  # Accuracy and balanced accuracy by data set
     hits = _hit_rate(parts, domain, place, classifier, **options)
     accuracy = {
@@ -528,7 +528,7 @@ def accuracy_study(
     columns = [*DECISION_KEYS, *(column for column in decisions if column not in DECISION_KEYS)]
     return AccuracyStudy(scores, decisions[columns], pd.concat(orders, ignore_index=True))
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #4cc9377b-6
 def score_pairs_of_study(
     parts: dict,  # From `labelled_datasets`
     domain: dict,  # Data set -> domain
@@ -572,6 +572,8 @@ def auc_and_accuracy(
         "accuracy", "lo", "hi", "rank_accuracy", "fall",
         "balanced_accuracy", "constant", "hindsight", "majority", "faultless",
     ]]
+
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #4fe146ab-1
     # fmt: on
 
 
@@ -618,7 +620,7 @@ def _label_heights(values, lo, hi):  # Ascending heights of labels, apart from e
     excess = max(0, heights[-1] - (hi - gap / 2)) if heights else 0
     return [height - excess for height in heights]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #b69d91eb-1
 def _label_extremes(ax, table):  # Names in the margin, with a line to their point
     table = table[table["score"].isin(_extreme_scores(table))].sort_values("accuracy", kind="stable")
     lo, hi = ax.get_ylim()
@@ -658,7 +660,7 @@ def _accuracy_panel(ax, name, table, kinds, shown):  # One data set; shown: kind
     ax.spines[["top", "right"]].set_visible(False)
     _label_extremes(ax, table)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #b69d91eb-2
 def plot_accuracy(
     t: pd.DataFrame,  # From `auc_and_accuracy`
     kinds: dict,  # Score -> a key of `KIND_COLORS`

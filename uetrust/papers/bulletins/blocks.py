@@ -18,7 +18,7 @@ def one_per_family(
     families = metric_families(metrics)
     return list(families.drop_duplicates().index)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/13_blocks.ipynb #e4a32777-1
 def common_columns(
     scores: dict,  # Name -> `CrossScores`
 ) -> tuple:  # Texts, methods and metrics that all have
@@ -31,7 +31,7 @@ def common_columns(
     metrics = [name for name in tables[0].quality if all(name in one.quality for one in tables)]
     return texts, methods, [name for name in metrics if name != "truth"]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/13_blocks.ipynb #e4a32777-2
 def prr_blocks(
     scores: dict,  # Name -> `CrossScores` of the same texts
     judges: list,  # Columns of quality
@@ -49,7 +49,7 @@ def prr_blocks(
     ]
     return np.moveaxis(np.array(found), 2, 0), methods
 
-
+# %% ../../../nbs/10_papers/07_bulletins/13_blocks.ipynb #e4a32777-3
 def without_gaps(
     values: np.ndarray,  # From `prr_blocks`
 ) -> np.ndarray:  # Blocks in which every PRR is defined

@@ -29,7 +29,7 @@ def oriented_metrics(
     table = wide_table(scores)
     return pd.DataFrame({name: table[name] * reg[name].sign for name in table if reg[name].sign})
 
-
+# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #e17a71cf-1
 def metric_families(
     metrics,  # Names; one that the registry does not know is a family of its own
     reg=reg,  # Where scores are looked up
@@ -38,7 +38,7 @@ def metric_families(
     modules = [reg[name].fn.__module__.rpartition(".")[2] if name in reg else name for name in metrics]
     return pd.Series(modules, list(metrics), name="family")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #e17a71cf-2
 def _why_unusable(values):  # Reason, or '' for a column that ranks all samples
     if values.isna().any():
         return f"undefined for {values.isna().sum()} of {len(values)} texts"
@@ -108,7 +108,7 @@ def prr_values(
     except Undefined:
         return np.full((uncertainty.shape[1], quality.shape[1]), np.nan)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #efc47459-1
 def choice_weights(
     value: np.ndarray,  # PRR, methods x judges; NaN where it is not defined
 ) -> np.ndarray:  # The same shape; columns add up to 1, or are NaN where a PRR is not defined
@@ -116,7 +116,7 @@ def choice_weights(
     best = value >= value.max(0) - 1e-12
     return np.where(np.isnan(value).any(0), np.nan, best / np.maximum(best.sum(0), 1))
 
-
+# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #efc47459-2
 def _study_regret(
     quality: np.ndarray,  # Texts x judges, larger is better; the last judge is the truth
     uncertainty: np.ndarray,  # Texts x methods
@@ -129,7 +129,7 @@ def _study_regret(
     reached = np.append(true_prr @ weights, true_prr.mean())
     return reached, true_prr.max() - reached
 
-
+# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #efc47459-3
 RANDOM_METHOD = "a random method"  # Yardstick of every choice, beside the choice by the truth
 
 
@@ -160,7 +160,7 @@ def power_study(
     names = [*judges, RANDOM_METHOD]
     return pd.concat([_summed([one(n, k) for k in range(draws)], names, n) for n in sizes], ignore_index=True)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #efc47459-4
 def _summed(studies, names, n):  # Over the studies in which a metric ranks at all
     true_prr, regret = (pd.DataFrame(np.stack(values), columns=names) for values in zip(*studies))
     return pd.DataFrame(
@@ -185,7 +185,7 @@ def rank_residuals(
     a, b = (midranks(values) - (len(values) + 1) / 2 for values in (x, z))
     return a - b * (a @ b / (b @ b)) if b.any() else a
 
-
+# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #70658875-1
 def _length_strata(
     z: np.ndarray,  # Shape [N]
     k: int = 4,  # How many
@@ -193,7 +193,7 @@ def _length_strata(
     "Strata of about the same size, from small to large."
     return np.minimum((midranks(z) - 0.5) * k // len(z), k - 1).astype(int)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #70658875-2
 def length_adjusted_prr(
     uncertainty: pd.DataFrame,  # Samples x methods, as `usable_scores` gives them
     quality: pd.Series,  # Of the same samples; larger is better
@@ -229,7 +229,7 @@ def length_adjusted_prr(
         )
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #70658875-3
 def _weighted(parts):  # Mean over the strata in which the quality differs, by their size
     values, sizes = np.stack([value for value, _ in parts]), np.array([[float(n)] for _, n in parts])
     return np.nansum(values * sizes, 0) / np.where(np.isnan(values), 0, sizes).sum(0)

@@ -42,7 +42,7 @@ class Labelled(NamedTuple):
     domain: dict  # Data set -> domain: the network behind a generator
     twice: list  # Data sets whose texts are all those of an earlier one
 
-
+# %% ../../../nbs/10_papers/07_bulletins/11_decisions.ipynb #5efc8049-1
 def labelled_banks(
     profile: str,  # Section of settings.ini
 ) -> Labelled:  # Without parts when the profile has no bank with a known truth
@@ -68,7 +68,7 @@ class DecisionStudy(NamedTuple):
     focus: str  # The mean over data sets, or the only one
     place: str  # Where thresholds are learned: 'outdomain', or 'halves' when there is one domain only
 
-
+# %% ../../../nbs/10_papers/07_bulletins/11_decisions.ipynb #069e3a1c-1
 def decision_study(
     labelled: Labelled,
     repeats: int = 10,  # Random splits of the documents into halves
@@ -83,7 +83,7 @@ def decision_study(
     )
     return DecisionStudy(labelled, found, focus, "outdomain" if len(auc_and_accuracy(found)) else "halves")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/11_decisions.ipynb #069e3a1c-2
 def focus_scores(
     about: DecisionStudy,
 ) -> pd.DataFrame:  # As from `uetrust.papers.bulletins.accuracy.dataset_results`, and kind
@@ -91,7 +91,7 @@ def focus_scores(
     found = dataset_results(about.study, about.focus)
     return found.assign(kind=found["score"].map(role_of))
 
-
+# %% ../../../nbs/10_papers/07_bulletins/11_decisions.ipynb #069e3a1c-3
 def scores_by_place(
     about: DecisionStudy,
 ) -> pd.DataFrame:  # place, what `uetrust.papers.bulletins.accuracy.auc_and_accuracy` gives, kind
@@ -100,7 +100,7 @@ def scores_by_place(
     joined = pd.concat(found, names=["place", "row"]).reset_index("place")
     return joined.assign(kind=joined["score"].map(role_of))
 
-
+# %% ../../../nbs/10_papers/07_bulletins/11_decisions.ipynb #069e3a1c-4
 def undefined_scores(
     about: DecisionStudy,
 ) -> pd.DataFrame:  # dataset, score, missing (why)
@@ -108,7 +108,7 @@ def undefined_scores(
     scores = about.study.scores
     return scores[scores["missing"] != ""][["dataset", "score", "missing"]]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/11_decisions.ipynb #069e3a1c-5
 def turned_pairs(
     about: DecisionStudy,
     repeats: int = 10,  # As in `decision_study`
@@ -122,14 +122,14 @@ def turned_pairs(
     clear = pairs[pairs["turned"].astype(bool) & (pairs["q"] < 0.05)]
     return clear.sort_values("q", kind="stable", ignore_index=True)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/11_decisions.ipynb #069e3a1c-6
 def often_turned(
     clear: pd.DataFrame,  # From `turned_pairs`
 ) -> pd.DataFrame:  # score, pairs; most often first
     "In how many clearly turned pairs a score has the higher AUC and is right less often."
     return clear["first"].value_counts().rename_axis("score").rename("pairs").reset_index()
 
-
+# %% ../../../nbs/10_papers/07_bulletins/11_decisions.ipynb #069e3a1c-7
 def averaged_sets(
     about: DecisionStudy,
 ) -> list:  # Names

@@ -54,7 +54,7 @@ def known_truth(
     "Does a checker know the truth of every text of the bank?"
     return plan.dataset in CHECKED_DATASETS
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #6a64024c-1
 def named_banks(
     profile: str,  # Section of settings.ini
     key: str = "banks",  # Setting that lists them: 'banks' or 'stability'
@@ -62,14 +62,14 @@ def named_banks(
     "Plans of the banks that a profile names."
     return {bank: bank_plan(profile, bank) for bank in getattr(profile_settings(profile), key)}
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #6a64024c-2
 def truth_banks(
     profile: str,  # Section of settings.ini
 ) -> dict:  # Bank -> `BankPlan`
     "Plans of the banks of a profile whose truth is known."
     return {bank: found for bank, found in named_banks(profile).items() if known_truth(found)}
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #6a64024c-3
 FEWEST_TEXTS = 8  # The smallest number that every page is tried with
 
 
@@ -110,7 +110,7 @@ def score_methods(
     "Scores of the greedy texts by every uncertainty method that the bank supports."
     return score_generations(plan.folder, "all", load_samples(plan.data), reg, progress=False)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #e1d64486-1
 def _metric_models(plan, models_named):
     replies = plan.folder / "quality" / "replies.sqlite"
     return with_judge_server(metric_models((models_named or "").split()), replies)
@@ -125,7 +125,7 @@ def score_metrics(
     models = _metric_models(plan, models_named)
     return cached_metrics_of_bank(plan.folder, load_samples(plan.data), models, "summaries", progress=False)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #e1d64486-2
 def method_scores(
     profile: str,  # Section of settings.ini
     bank: str,  # 'bulletin--tiny-bart'
@@ -136,7 +136,7 @@ def method_scores(
     about = bank_about(plan.folder, plan.data, "ue", reg)
     return cached_scores(file.parent, about, lambda: score_methods(plan), name=file.name)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #e1d64486-3
 def quality_scores(
     profile: str,  # Section of settings.ini
     bank: str,  # 'bulletin--tiny-bart'
@@ -154,7 +154,7 @@ def quality_scores(
     found = shipped_scores("quality", same, (), lambda: score_metrics(plan, models_named))
     return cached_scores(file.parent, about, lambda: found, name=file.name)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #e1d64486-4
 def lacking(
     scores: Scores,  # From `score_methods` or `score_metrics`
     between: str = " ",  # What separates the things that a score lacks
@@ -170,7 +170,7 @@ def truth_of(
     "The true quality of the greedy texts."
     return checked_greedy_texts(read_bank(plan.folder / "texts"))["truth"]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #2bcbecc8-1
 def truth_targets(
     plan: BankPlan,  # Of a bank whose truth is known
     texts: pd.Index,  # Which greedy texts
@@ -182,7 +182,7 @@ def truth_targets(
     judged = [name for name in ("truth", "relevance", "coherence", "fluency") if name in seen]
     return seen[judged].join(1 - seen[error_columns(seen)])
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #2bcbecc8-2
 def with_baselines(
     quality: pd.DataFrame,  # Texts x metrics, larger is better
     plan: BankPlan,  # Of their bank
@@ -194,7 +194,7 @@ def with_baselines(
         chance=texts["source"].map(reg["chance"].fn),
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #2bcbecc8-3
 def metric_prr(
     targets: pd.DataFrame,  # Texts x what is known about them, larger is better, none the same for all
     quality: pd.DataFrame,  # The same texts x metrics, larger is better
@@ -233,7 +233,7 @@ class CrossScores(NamedTuple):
         "The methods among which a study chooses: lengths and chance are yardsticks, not methods."
         return self.uncertainty[without_baselines(self.uncertainty)]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #3fa6a5c7-1
 def paired_scores(
     methods: pd.DataFrame,  # Table of `method_scores`
     metrics: pd.DataFrame,  # Table of `quality_scores`
@@ -253,7 +253,7 @@ def paired_scores(
     gapped = _gapped(oriented_metrics(metrics, reg).reindex(uncertainty.index)), _gapped(wide_table(methods))
     return CrossScores(quality, uncertainty, dims, left_out, gapped)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #3fa6a5c7-2
 def _gapped(table):  # Columns that some texts lack, and that order the others
     return table[[name for name in table if table[name].isna().any() and _orders(table[name])]]
 
@@ -273,7 +273,7 @@ def cross_scores(
         truth = truth_of(plan)
     return paired_scores(methods, metrics, truth)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #3fa6a5c7-3
 def output_lengths(
     profile: str,  # Section of settings.ini
     bank: str,  # 'bulletin--tiny-bart'
@@ -281,7 +281,7 @@ def output_lengths(
     "Length of the summaries, as the score output_length gives it."
     return wide_table(method_scores(profile, bank).table)["output_length"]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #3fa6a5c7-4
 def cross_prr(
     scores: CrossScores,  # Of one bank
 ) -> pd.DataFrame:  # As from `prr_table`, one row per method and metric
@@ -295,7 +295,7 @@ def cross_prr(
     parts = [pair for pair in [*parts, scores.gapped] if all(table.shape[1] for table in pair)]
     return pd.concat([prr_table(*pair, adjust="bh") for pair in parts], ignore_index=True)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #3fa6a5c7-5
 def prr_matrix(
     prr: pd.DataFrame,  # From `cross_prr`
     scores: CrossScores,  # Of the same bank
@@ -321,7 +321,7 @@ def cross_picks(
     table = prr_matrix(prr, scores)[list(scores.choices)]
     return selected_methods(table.loc[list(scores.dims)], table.loc["truth"])
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #0169a9b5-1
 def cross_designs(
     scores: CrossScores,  # With the truth
     draws: int = 2000,  # A tenth of it is the number of studies of each size, at least 20
@@ -371,7 +371,7 @@ def method_tables(
         makers["prr"] = lambda: prr_by_method(scores.table, truth_of(plan))
     return _tables_of(profile, bank, "methods", makers, ["ue"])
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #58bc836e-1
 def quality_tables(
     profile: str,  # Section of settings.ini
     bank: str,  # 'bulletin--tiny-bart'
@@ -389,7 +389,7 @@ def quality_tables(
         makers["prr"] = prr
     return _tables_of(profile, bank, "quality", makers, ["nlg"])
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #58bc836e-2
 def cross_tables(
     profile: str,  # Section of settings.ini
     bank: str,  # 'bulletin--tiny-bart'
@@ -414,7 +414,7 @@ def page_inputs(
             tables(profile, bank)
     return named
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #bddd134f-1
 def ordering_scores(
     profile: str,  # Section of settings.ini
     banks: list,  # Names
@@ -426,7 +426,7 @@ def ordering_scores(
     }
     return {bank: (scores.quality, scores.uncertainty) for bank, scores in found.items()}
 
-
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #bddd134f-2
 def error_shares(
     profile: str,  # Section of settings.ini
     banks: list,  # Names

@@ -34,7 +34,7 @@ def language_model_dir() -> Path:  # In the repository
     "Folder of the stored tables of the language model."
     return root() / "data" / "smollm2"
 
-
+# %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #cad798c2-1
 def _answer_shares(profile, bank):  # Shares of right, wrong and unread greedy answers
     checked = checked_greedy_texts(read_bank(prepared_bank(profile, bank).folder / "texts"))
     return {name: round(float(share), 4) for name, share in checked.mean().items()}
@@ -73,12 +73,12 @@ def drawn_answers(
         found[temperature] = read_bank(bank)[["sample", "kind", "k", "text"]]
     return pd.concat(found, names=["temperature", "row"]).reset_index("temperature").reset_index(drop=True)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #f3536af0-1
 def temperatures_file() -> Path:  # In the repository
     "File of the answers at several temperatures."
     return language_model_dir() / "temperatures.parquet"
 
-
+# %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #f3536af0-2
 def store_temperatures(
     profile: str = "smollm2",  # Section of settings.ini
     n: int = 60,  # Questions
@@ -113,13 +113,13 @@ def language_model_scores(
     stored_about(language_model_dir(), STORE_COMMAND)
     return stored_scores(language_model_dir() / f"{name}.parquet")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #3e5dc519-1
 def stored_names() -> dict:  # Of `LANGUAGE_MODEL_BANKS` -> number of texts
     "Tables that are stored."
     about = stored_about(language_model_dir(), STORE_COMMAND)
     return {name: values["texts"] for name, values in about["generators"].items()}
 
-
+# %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #3e5dc519-2
 def language_model_phrase() -> str:
     "What the stored run holds, with n."
     what = dict(questions="answers to questions about bulletins", subjects="subjects of e-mails of AESLC")
@@ -134,7 +134,7 @@ def target_prr(
     table = prr_table(scores.quality[[target]], scores.uncertainty)
     return table.sort_values("value", ascending=False, kind="stable", ignore_index=True)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #a35632f2-1
 def shown_methods(
     table: pd.DataFrame,  # From `target_prr`
     most: int = 12,  # Methods; the baselines come on top
@@ -143,7 +143,7 @@ def shown_methods(
     methods = list(without_baselines(table["method"]))
     return methods[:most] + [name for name in table["method"] if name not in methods]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/14_language_model.ipynb #a35632f2-2
 def figure_rows(
     tables: dict,  # Title of a panel -> table from `target_prr`; the first chooses the methods
     most: int = 12,  # As in `shown_methods`

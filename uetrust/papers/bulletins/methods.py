@@ -63,7 +63,7 @@ def prr_by_method(
     table["in_set"] = table["method"].isin(_best_set(wide, quality))
     return table.sort_values("value", ascending=False, kind="stable", na_position="last", ignore_index=True)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/02_methods.ipynb #4651b850-1
 VARIANT_ENDINGS = ("_he2024", "_lmp")  # Of names of variants
 
 

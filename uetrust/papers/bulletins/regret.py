@@ -35,7 +35,7 @@ class StudyRegret(NamedTuple):
     studies: int  # Studies
     texts: int  # Texts in all
 
-
+# %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #467bec31-1
 def _dealt(count, n, seed):  # Study of each text; -1 for those left over
     place, studies = np.full(count, -1), count // n
     order = np.random.default_rng(seed).permutation(count)[: studies * n]
@@ -60,7 +60,7 @@ def _study_regrets(x, u, place, group, k):  # Of study k, without the texts of e
     ]
     return np.stack([*without, _worth(x, u, ~seen, weights)])
 
-
+# %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #467bec31-2
 def _ranks(scores):  # Of each method: PRR needs no more, and small integers sort three times as fast
     if len(scores) > 2**15 or scores.isna().any(axis=None):
         return scores.to_numpy(float)
@@ -114,7 +114,7 @@ def _regret_interval(
     half = t_quantile(groups) * np.sqrt((groups - 1) / groups * (deviation**2).sum())
     return value - half, value + half
 
-
+# %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #37d63c95-1
 def _rows(mean, left_out, found, kind):  # Regret, and what is lost beyond the choice by truth
     rows = []
     for name in mean.index:
@@ -145,7 +145,7 @@ def regret_table(
     rows += _rows(mean.sort_values(kind="stable"), left_out, found, "family")
     return pd.DataFrame(rows).assign(n=found.n, studies=found.studies, texts=found.texts)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #37d63c95-2
 def _metric_regret(
     found: StudyRegret,  # Of one bank
 ) -> pd.DataFrame:  # judge, regret, lo, hi, excess, excess_lo, excess_hi, family, n, studies, texts
@@ -173,7 +173,7 @@ def regret_rows(
     label = rows["judge"].replace(YARDSTICK_LABELS)
     return rows.assign(label=label, value=rows["regret"], color=color).sort_values("place", kind="stable")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #ce923534-1
 def _with_interval(row):  # '.21 [.18, .24]'
     if np.isnan(row["regret"]):
         return "an undefined amount"
@@ -205,7 +205,7 @@ def regret_sentence(
         f"{first['texts'].iloc[0]:,} texts of each generator."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #ce923534-2
 def _told_apart(
     tables: dict,  # Generator -> `regret_table`
 ) -> (
@@ -230,7 +230,7 @@ def told_apart_sentence(
     each = ", ".join(f"{row.better} of {row.families} on {row.generator}" for row in rows.itertuples())
     return f"Families whose whole interval lies below that of a random draw: {each}."
 
-
+# %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #ce923534-3
 def joined_metric_regret(
     found: dict,  # Generator -> `StudyRegret`
 ) -> pd.DataFrame:  # generator, and the columns of `_metric_regret`; the least mean regret comes first
@@ -253,7 +253,7 @@ def ranking_skill(
     both = chosen[["metric", "rho"]].assign(seen=chosen["metric"].map(seen)).dropna()
     return both.assign(family=both["metric"].map(metric_families(both["metric"])))
 
-
+# %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #8f39cadc-1
 def skill_sentence(
     skills: dict,  # Generator -> `ranking_skill`
 ) -> str:
@@ -267,14 +267,14 @@ def skill_sentence(
         f"{len(family)} families the rank correlation of the two is {', '.join(each)}."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #8f39cadc-2
 def skill_rows(
     skills: dict,  # Generator -> `ranking_skill`
 ) -> pd.DataFrame:  # generator, metric, family, seen, rho
     "Both numbers of every metric, below each other."
     return pd.concat(skills, names=["generator", "row"]).reset_index("generator").reset_index(drop=True)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #8f39cadc-3
 def plot_skill(
     rows: pd.DataFrame,  # From `skill_rows`
 ):  # The figure

@@ -42,7 +42,7 @@ class RepeatedBanks(NamedTuple):
     truth: dict  # Bank -> true quality of each greedy text
     about: pd.DataFrame  # bank, base, changed, texts, drawn, same_greedy, mean_truth, mean_truth_base
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #eb5c81b5-1
 def repeated_banks(
     profile: str,  # Section of settings.ini
 ) -> RepeatedBanks:
@@ -98,7 +98,7 @@ def only_asked(
         for bank in others
     }
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #4eacf0d8-1
 def study_levels(
     profile: str,  # Section of settings.ini
     repeats: RepeatedBanks,
@@ -120,7 +120,7 @@ def study_levels(
             levels[base, "metric"] = {name: (quality[name], uncertainty) for name in quality}
     return {key: found for key, found in levels.items() if len(found) > 1 and _methods(found).shape[1] > 1}
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #4eacf0d8-2
 def _methods(levels):  # Texts x methods at the first level
     return next(iter(levels.values()))[1]
 
@@ -141,7 +141,7 @@ def level_sizes(
     ]
     return pd.DataFrame(rows, columns=["base", "changed", "levels", "texts", "methods"])
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #4eacf0d8-3
 def asked_methods(
     levels: dict,  # From `study_levels`
 ) -> dict:  # (base, 'question') -> names of methods
@@ -183,7 +183,7 @@ def level_spreads(
     ]
     return joined[keep] if levels else joined
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #4a3e3c36-1
 def level_prr(
     levels: dict,  # From `study_levels`
 ) -> (
@@ -192,7 +192,7 @@ def level_prr(
     "PRR of every method at every level."
     return _joined({key: prr_by_level(found) for key, found in _by_draws_or_words(levels).items()})
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #4a3e3c36-2
 def paired_level_differences(
     levels: dict,  # From `study_levels`
 ) -> pd.DataFrame:  # base, changed, and what `level_differences` gives; no metrics
@@ -207,7 +207,7 @@ def paired_level_differences(
     chosen = _by_draws_or_words(levels)
     return _joined({key: level_differences(kept(key, found)) for key, found in chosen.items()})
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #4a3e3c36-3
 def level_halves(
     levels: dict,  # From `study_levels`
     draws: int = 2000,  # A tenth of it is the number of random halves, at least 20
@@ -224,7 +224,7 @@ def seeded(
     "Banks that are repeated with another seed."
     return [base for base, what in levels if what == "seed"]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #2edd7963-1
 def of_seeds(
     table: pd.DataFrame,  # With base and changed
     base: str,  # One of `seeded`
@@ -232,7 +232,7 @@ def of_seeds(
     "The rows about the seeds of one bank."
     return table[(table["base"] == base) & (table["changed"] == "seed")]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #2edd7963-2
 def seed_rows(
     prr: pd.DataFrame,  # From `level_prr`
     base: str,  # One of `seeded`
@@ -244,7 +244,7 @@ def seed_rows(
     rows = rows.assign(label=rows["method"], series=rows["level"], order=place)
     return rows.sort_values(["order", "level"], kind="stable")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #2edd7963-3
 def seed_ranks(
     levels: dict,  # From `study_levels`
     prr: pd.DataFrame,  # From `level_prr`
@@ -288,7 +288,7 @@ def source_rows(
     of_prr = joined["group"] == "SD of a PRR"
     return joined[of_prr], joined[~of_prr]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #8eb950e3-1
 def moved_by(
     spread: pd.DataFrame,  # From `level_spreads`
 ) -> pd.DataFrame:  # By base and changed: by (median SD of a PRR over the levels), texts (over texts)

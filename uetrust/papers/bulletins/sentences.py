@@ -52,7 +52,7 @@ def bank_opening(
     "What the page looks at, with n."
     return f"{len(texts):,} texts by {generator} about {texts['sample'].nunique()} sources of {dataset}"
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #ed6724ad-1
 def texts_sentence(
     rows: pd.DataFrame,  # From `uetrust.papers.bulletins.texts.bank_counts`
     sources: int,  # How many sources were summarized
@@ -73,7 +73,7 @@ def texts_sentence(
         f"{int(rows['empty'].sum())} are empty, and {int(rows['cut_sources'].max())} sources did not fit."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #ed6724ad-2
 def tokens_sentence(
     rows: pd.DataFrame | None,  # From `token_summary`; None for a black box
 ) -> str:  # '' for a black box
@@ -87,7 +87,7 @@ def tokens_sentence(
         f"{drawn['first']:.0%} of the drawn tokens were the likeliest."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #ed6724ad-3
 def errors_sentence(
     rates: pd.DataFrame | None,  # From `error_rates`; None without the truth
     truth: pd.DataFrame | None,  # From `uetrust.papers.bulletins.texts.checked_texts`
@@ -114,7 +114,7 @@ def errors_sentence(
         "the words."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #ed6724ad-4
 def similarity_sentence(
     similarity: pd.Series,  # From `uetrust.papers.bulletins.tables.text_similarity`
 ) -> str:
@@ -127,7 +127,7 @@ def similarity_sentence(
         f"{_verb_form(int(similarity.isna().sum()), 'has', 'have')} one text only."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #ed6724ad-5
 def entailment_sentence(
     entailed: pd.DataFrame | None,  # From `entailed_shares`; None when nothing was compared
 ) -> str:  # '' when nothing was compared
@@ -200,7 +200,7 @@ def banks_opening(
     again = "".join(f"; {name} is {other} seen through a server" for name, other in (same or {}).items())
     return f"{counted_noun(n, noun)} on {counted_noun(len(names), 'generator')} ({', '.join(names)}{again})"
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #96339b4e-1
 def beyond_chance_sentence(
     every: pd.DataFrame,  # From `uetrust.papers.bulletins.tables.methods_everywhere`
     same: dict | None = None,  # As in `banks_opening`
@@ -221,7 +221,7 @@ def beyond_chance_sentence(
         "others the texts cannot tell whether they differ from chance."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #96339b4e-2
 def best_by_generator_sentences(
     table: pd.DataFrame,  # From `uetrust.papers.bulletins.tables.method_matrix`
     texts: pd.Series,  # By generator: texts behind the PRR
@@ -241,7 +241,7 @@ def best_by_generator_sentences(
         for name, values in table.items()
     ]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #96339b4e-3
 def order_sentences(
     pairs: pd.DataFrame,  # From `uetrust.papers.bulletins.tables.order_agreement`
     noun: str,  # What is ordered: 'method', 'metric'
@@ -254,7 +254,7 @@ def order_sentences(
         for row in pairs.itertuples()
     ]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #96339b4e-4
 def metrics_seen_sentence(
     table: pd.DataFrame,  # From `metric_matrix`, with fewer_words and chance
 ) -> str:
@@ -269,7 +269,7 @@ def metrics_seen_sentence(
         f"one. The best mean PRR has {metrics.index[0]} ({metrics.iloc[0].mean():.2f})."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #96339b4e-5
 def shortlist_sentence(
     few: pd.DataFrame,  # From `uetrust.papers.bulletins.tables.shortlists`
     target: str = "the mean of all metrics",  # One of its targets
@@ -287,7 +287,7 @@ def shortlist_sentence(
     each = ", ".join(one(*group) for group in rows.groupby("generator", sort=False))
     return f"To rank the methods as {target} does (rho at least {enough}), it takes {each}."
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #96339b4e-6
 def _self_preference_sentence(
     preference: pd.DataFrame,  # From `self_preference`, of one form of score
 ) -> str:
@@ -336,7 +336,7 @@ def stability_opening(
         f"(another {what}), {about['texts'].min()} texts each"
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #6c1a56d2-1
 def seed_sentences(
     base: str,  # Bank that is repeated
     levels: dict,  # Seed -> (quality, scores), as from `common_levels`
@@ -354,7 +354,7 @@ def seed_sentences(
     ]
     return [*said, _seed_spread(share), _seed_differences(differences.dropna(subset="p"))] if n else said
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #6c1a56d2-2
 def _seed_spread(share):  # Rows with a share
     chance, texts, part = share["chance"], share["texts"], share["share"]
     middle = share.iloc[(part - part.median()).abs().argmin()]
@@ -371,7 +371,7 @@ def _seed_spread(share):  # Rows with a share
         f"half, for {int((share['share_hi'] < 0.5).sum())} below."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #6c1a56d2-3
 def _seed_differences(differences):
     outside, n = differences["p"] < 0.05, len(differences)
     return (
@@ -400,7 +400,7 @@ def seed_order_sentence(
         f"first of another by {pairs['loss'].max():.3f} at most."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #6c1a56d2-4
 def seed_rank_sentences(
     ranks: pd.DataFrame,  # From `uetrust.papers.bulletins.repeats.seed_ranks`
     prr: pd.DataFrame,  # From `uetrust.papers.bulletins.repeats.level_prr`
@@ -422,7 +422,7 @@ def seed_rank_sentences(
 
     return [one(*group) for group in ranks.groupby("base", sort=False)]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #6c1a56d2-5
 def half_sentences(
     levels: dict,  # (base, what is changed) -> levels, from `study_levels`
     half: pd.DataFrame,  # From `uetrust.papers.bulletins.repeats.level_halves`
@@ -456,7 +456,7 @@ def half_sentences(
 
     return [one(*key) for key in half.groupby(["base", "source"], sort=False).groups] if levels else []
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #6c1a56d2-6
 def _level_spread(spread):  # Of prompts, questions or metrics; '' where one of the medians is not defined
     middle = spread[["between", "chance", "texts"]].median()
     if not middle.notna().all():
@@ -495,7 +495,7 @@ def question_sentences(
 
     return [one(*key) for key in asked]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #6c1a56d2-7
 def subsample_sentence(
     base: str,  # Bank
     trials: pd.DataFrame
@@ -513,7 +513,7 @@ def subsample_sentence(
         f"other texts: {each}."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #6c1a56d2-8
 def moved_sentence(
     moved: pd.DataFrame,  # From `uetrust.papers.bulletins.repeats.moved_by`
 ) -> str:  # '' when nothing is repeated
@@ -545,7 +545,7 @@ def labels_opening(
     scores = f"{rates['scores'].min()} to {rates['scores'].max()} scores each"
     return f"{rates['texts'].sum()} labelled summaries by {counted_noun(len(rates), 'generator')}, {scores}"
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #f3d56ae7-1
 def label_sentences(
     rates: pd.DataFrame,  # From `uetrust.papers.bulletins.accuracy.dataset_base_rates`
 ) -> list:
@@ -564,7 +564,7 @@ def label_sentences(
     without = [f"{row.dataset} {row.unlabelled}" for row in rates.itertuples() if row.unlabelled]
     return said + [f"Texts without a label: {', '.join(without)}."] * bool(without)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #f3d56ae7-2
 def accuracy_sentences(
     about,  # `uetrust.papers.bulletins.decisions.DecisionStudy`
     ahead: pd.DataFrame,  # From `uetrust.papers.bulletins.decisions.focus_scores`
@@ -595,7 +595,7 @@ def accuracy_sentences(
         said.append(_learned_on_halves(halves))
     return [*said, _balanced(ways, about.place)]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #f3d56ae7-3
 def _ways(about):  # (place, classifier, weights) -> orders of the data set in focus
     orders = about.study.orders
     return orders[orders["dataset"] == about.focus].set_index(["place", "classifier", "weights"])
@@ -633,7 +633,7 @@ def _first_and_fallen(ahead, place):
         f"{rose[f'{place}_rank']:.0f}."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #f3d56ae7-4
 def _turned(here, often):
     most = ""
     if len(often):
@@ -674,7 +674,7 @@ def _balanced(ways, place):
         f"{rho.max():.2f}."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #f3d56ae7-5
 def left_out_sentences(
     about,  # `uetrust.papers.bulletins.decisions.DecisionStudy`
     ahead: pd.DataFrame,  # From `uetrust.papers.bulletins.decisions.focus_scores`
@@ -710,7 +710,7 @@ def left_out_sentences(
         )
     return said
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #f3d56ae7-6
 def frank_sentence(
     about,  # `uetrust.papers.bulletins.decisions.DecisionStudy` of FRANK
     scores: pd.DataFrame,  # From `uetrust.papers.bulletins.accuracy.dataset_results`, of the mean
@@ -741,7 +741,7 @@ def frank_sentence(
         f"{home['turned']:.0%} are turned, {int(home['clear_turned'])} of {int(home['clear'])} clearly."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/07_sentences.ipynb #f3d56ae7-7
 NO_FRANK = "The files of FRANK are not at hand, so its part was not run."
 NO_BULLETINS = "No bank of this profile has a known truth."
 NO_DECISIONS = "There is nothing to draw: no data set has an AUC and decisions."

@@ -99,7 +99,7 @@ def common_levels(
     }
     return common, why
 
-
+# %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #90512c89-1
 def prr_by_level(
     levels: dict,  # As from `common_levels`
 ) -> pd.DataFrame:  # level, method, value, se, lo, hi, n, note, rank (1 is best)
@@ -208,7 +208,7 @@ def _values(level, at):  # PRR of the methods on some texts
     quality, uncertainty = level
     return PRRCells(quality.to_numpy(float)[at][:, None], uncertainty.to_numpy(float)[at]).value[:, 0]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #ebc6b761-1
 # Of the PRRs of two studies: rho, whether the same method is first, loss of the first's best in the second
 def _compared(first, second):
     if len(first) < 2 or np.isnan(first).any() or np.isnan(second).any():
@@ -248,7 +248,7 @@ def split_half_agreement(
     ]
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #ebc6b761-2
 def _summary(values):  # Of comparisons: rho, same, loss
     if not len(values):
         return dict(rho=np.nan, lo=np.nan, hi=np.nan, same=np.nan, loss=np.nan, used=0)

@@ -57,7 +57,7 @@ def text_similarity(
 
     return read_statistics(folder / "embeddings").set_index("sample")["vectors"].map(mean_cosine)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #f0c175d7-1
 def entailed_shares(
     folder,  # Of a bank with entailments
 ) -> pd.DataFrame:  # By source: pairs, share
@@ -68,7 +68,7 @@ def entailed_shares(
     entails = logits.map(lambda pairs: pairs.argmax(1) == NLI_CLASSES.index("entailment"))
     return pd.DataFrame(dict(pairs=entails.map(len), share=entails.map(np.mean)))
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #f0c175d7-2
 def source_summary(
     columns: dict,  # Name -> a number per source, or None
 ) -> pd.DataFrame:  # sources, mean, lowest, highest
@@ -82,7 +82,7 @@ def source_summary(
     }
     return pd.DataFrame(rows).T.astype(dict(sources=int)).round(3)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #f0c175d7-3
 def error_intervals(
     rates: pd.DataFrame,  # From `uetrust.papers.bulletins.texts.error_rates`
 ) -> pd.DataFrame:  # As `rates` with label, value and group, for `uetrust.report.plots.plot_interval_panels`
@@ -98,7 +98,7 @@ def method_intervals(
     known = prr[prr["value"].notna()]
     return known.assign(label=known["method"], lo=known["lo"], hi=known["hi"], strong=known["q"] < 0.05)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #b2363638-1
 def cut_inputs(
     scores: Scores,  # From `uetrust.papers.bulletins.inputs.score_metrics`
 ) -> pd.DataFrame:  # group, read_by, leaf (stored statistic), did_not_fit (tokens; of AlignScore: inputs)
@@ -111,7 +111,7 @@ def cut_inputs(
     ]
     return pd.DataFrame(rows, columns=["group", "read_by", "leaf", "did_not_fit"])
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #b2363638-2
 def agreement_within(
     tidy: pd.DataFrame,  # As from `uetrust.evaluation.agreement.agreement`, of metrics
     dims: dict,  # Metric -> what it judges
@@ -120,7 +120,7 @@ def agreement_within(
     pairs = tidy.assign(a=tidy["label_a"].map(dims), b=tidy["label_b"].map(dims))
     return pairs[pairs["a"] == pairs["b"]].groupby("a")["rho"].agg(["median", "size"])
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #b2363638-3
 def target_matrix(
     prr: pd.DataFrame,  # From `uetrust.papers.bulletins.inputs.metric_prr`
     targets: list,  # Names, in the order of the columns
@@ -145,7 +145,7 @@ class PRRFacts(NamedTuple):
     baseline: str  # Baseline with the largest PRR
     baseline_prr: str
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fb0000a2-1
 def prr_facts(
     table: pd.DataFrame,  # As from `uetrust.evaluation.prr.prr_table`, for one quality
     scores: str = "method",  # Column that names the scores: 'method', or 'metric' where metrics are judged
@@ -171,7 +171,7 @@ class ChoiceFacts(NamedTuple):
     at_random: float  # How far a method drawn at random stays below it
     methods: int  # That every metric ranks
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fc0000a1-1
 def choice_facts(
     chosen: pd.DataFrame,  # From `uetrust.papers.bulletins.inputs.cross_picks`: metric, loss, n
     by_truth: pd.DataFrame,  # PRR of every method (index) by the truth: value, lo, hi, n
@@ -210,7 +210,7 @@ class LengthFacts(NamedTuple):
     within: float  # Its mean PRR in strata of similar length
     rho: float  # Rank correlation of all methods with and without length
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #fc0000a5-1
 def length_facts(
     length: pd.DataFrame,  # From `uetrust.papers.bulletins.cross.length_adjusted_prr`
 ) -> LengthFacts:
@@ -258,7 +258,7 @@ class Ranks(NamedTuple):
     skipped: int  # Bootstrap samples left out, because some metric was the same for all texts
     draws: int  # All bootstrap samples
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #16af6b1d-1
 def rank_table(
     scores: CrossScores,  # Of a bank
     table: pd.DataFrame,  # PRR, metrics x methods, from `prr_matrix`
@@ -281,7 +281,7 @@ def rank_table(
     joined = pd.concat(ranks, names=["judged_by", "method"]).reset_index()
     return Ranks(joined, int((~complete).sum()), draws)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #16af6b1d-2
 def first_ranked(
     ranks: pd.DataFrame,  # Table of `Ranks`
 ) -> pd.DataFrame:  # Columns of `ranks` and could_be_first (methods whose interval begins at the best rank)
@@ -315,7 +315,7 @@ def design_rows(
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #650024f3
 AGREEMENT_SHUFFLES = 199  # Tables with method names shuffled inside each metric; p is pooled over all pairs
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #650024f3-1
 class _AgreementSet(NamedTuple):
     "Rank correlations behind one figure of agreement"
 
@@ -355,7 +355,7 @@ def agreement_sets(
         for one in (_metrics_alike(table.loc[rows], dims, ending), _methods_alike(table.loc[rows], ending))
     ]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #650024f3-2
 def agreement_summary(
     sets: list,  # From `agreement_sets`
     # agreement_of, metrics, pairs, n, median (rho), negative (share), adjusted (pairs with q < 0.05); of
@@ -390,7 +390,7 @@ def methods_everywhere(
         parts[plan.generator.name] = method_results(scores, stored["prr"], stored["missing"])
     return pd.concat(parts, names=["generator", "row"]).reset_index("generator")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #e29df35b-1
 def method_matrix(
     every: pd.DataFrame,  # From `methods_everywhere`
     field: str = "prr",  # A column of it
@@ -402,7 +402,7 @@ def method_matrix(
     table = every.pivot(index="method", columns="generator", values=field)
     return table.reindex(columns=generators).loc[order]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #e29df35b-2
 def best_sets(
     every: pd.DataFrame,  # From `methods_everywhere`
 ) -> dict:  # Generator -> names, best first; empty where no such set was computed
@@ -412,7 +412,7 @@ def best_sets(
     same = every[every["in_set"].eq(True)].sort_values("prr", ascending=False, kind="stable")
     return same.groupby("generator")["method"].agg(list).to_dict()
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #e29df35b-3
 def lacking_matrix(
     every: pd.DataFrame,  # From `methods_everywhere`
 ) -> pd.DataFrame:  # Methods x generators, '' where nothing is missing
@@ -421,7 +421,7 @@ def lacking_matrix(
     table = every.dropna(subset="lacks").pivot(index="method", columns="generator", values="lacks")
     return table.reindex(columns=generators).astype(object).fillna("")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #e29df35b-4
 def best_and_baselines(
     table: pd.DataFrame,  # From `method_matrix`
     most: int = 25,  # Methods at most, baselines not counted
@@ -432,7 +432,7 @@ def best_and_baselines(
     best = scored.index.intersection(without_baselines(scored.index), sort=False)[:most]
     return scored.loc[best.union(baselines, sort=False)]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #e29df35b-5
 def order_agreement(
     table: pd.DataFrame,  # Rows x generators
 ) -> pd.DataFrame:  # As from `uetrust.evaluation.agreement.agreement`; empty for one generator
@@ -454,7 +454,7 @@ def metrics_everywhere(
         parts[plan.generator.name] = prr[prr["against"] == "truth"]
     return pd.concat(parts, names=["generator", "row"]).reset_index("generator")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #af2c56c7-1
 def metric_matrix(
     every: pd.DataFrame,  # From `metrics_everywhere`
     field: str = "value",  # A column of it
@@ -465,7 +465,7 @@ def metric_matrix(
     order = value.mean(axis=1).sort_values(ascending=False, kind="stable").index
     return every.pivot(index="metric", columns="generator", values=field).loc[order, generators]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #af2c56c7-2
 def regrets_everywhere(
     profile: str,  # Section of settings.ini
     n: int = 25,  # Texts of a study; fewer where a bank does not hold two such studies
@@ -477,7 +477,7 @@ def regrets_everywhere(
         for bank, plan in truth_banks(profile).items()
     }
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #af2c56c7-3
 def skills_everywhere(
     profile: str,  # Section of settings.ini
     seen: pd.DataFrame,  # From `metric_matrix`
@@ -487,7 +487,7 @@ def skills_everywhere(
     picks = {plan.generator.name: cross_tables(profile, bank)["picks"] for bank, plan in banks.items()}
     return {name: ranking_skill(seen[name], chosen) for name, chosen in picks.items() if name in seen}
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #af2c56c7-4
 def generators_of_same_texts(
     profile: str,  # Section of settings.ini
 ) -> dict:  # Generator -> the earlier one that wrote the same greedy texts
@@ -501,7 +501,7 @@ def generators_of_same_texts(
             same[plan.generator.name] = earlier
     return same
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #af2c56c7-5
 MEAN_OF_METRICS, TRUTH = "the mean of all metrics", "the truth"  # Targets of a short list of metrics
 
 
@@ -537,7 +537,7 @@ class _SelfGrid(NamedTuple):
     words: pd.Series  # Length of each summary, by (document, generator)
     truth: pd.Series  # True quality of each summary, by (document, generator)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #387e40fc-1
 def _by_document(columns):  # Generator -> values by document; to (document, generator)
     return pd.concat(columns, names=["generator", "document"]).swaplevel().sort_index()
 
@@ -575,7 +575,7 @@ def self_grid(
     truth = _by_document({name: checked_greedy_texts(rows)["truth"] for name, rows in texts.items()})
     return _SelfGrid(panels, words, truth)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #387e40fc-2
 def self_preference(
     grid: _SelfGrid,
     draws: int = 2000,  # Bootstrap samples of the documents
@@ -589,7 +589,7 @@ def self_preference(
     ]
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #387e40fc-3
 def plot_self_grid(
     grid: _SelfGrid,
 ):  # The figure

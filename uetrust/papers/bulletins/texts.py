@@ -77,21 +77,21 @@ def checked_texts(
     scores = check(list(bank["text"]), world.loc[list(bank["sample"])]).drop(columns="id", errors="ignore")
     return bank[["sample", "kind", "k"]].reset_index(drop=True).join(scores)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/01_texts.ipynb #2d58cf62-1
 def checked_greedy_texts(
     bank: pd.DataFrame,  # From `read_bank`, of bulletins
 ) -> pd.DataFrame:  # By sample: the scores of `check_summaries` or `check_answers`
     "Checked facts of the greedy texts of a bank."
     return checked_texts(bank[bank["kind"] == "greedy"]).drop(columns=["kind", "k"]).set_index("sample")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/01_texts.ipynb #2d58cf62-2
 def error_columns(
     truth: pd.DataFrame,  # From `checked_texts`
 ) -> list:  # Of `ERROR_TYPES`, or of `uetrust.data.bulletins.ANSWER_ERRORS`
     "Types of error that the texts were checked for."
     return [error for error in (*ERROR_TYPES, *ANSWER_ERRORS) if error in truth]
 
-
+# %% ../../../nbs/10_papers/07_bulletins/01_texts.ipynb #2d58cf62-3
 def error_rates(
     truth: pd.DataFrame,  # From `checked_texts`
 ) -> pd.DataFrame:  # kind, error, sources, share (of texts with such an error), lo, hi (95 %, over sources)

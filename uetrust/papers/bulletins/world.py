@@ -51,7 +51,7 @@ def world_dir() -> Path:  # In the repository
     "Folder of the stored tables of the large run."
     return root() / "data" / "world"
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #b704b634-1
 def _joined_scores(
     methods: pd.DataFrame,  # Table of `uetrust.papers.bulletins.inputs.method_scores`
     metrics: pd.DataFrame,  # Table of `uetrust.papers.bulletins.inputs.quality_scores`
@@ -77,7 +77,7 @@ def store_table(
     with atomic_write(Path(path)) as partial:
         table.to_parquet(partial, compression="zstd", use_byte_stream_split=numbers, use_dictionary=False)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #b704b634-2
 def store_tables(
     profile: str,  # Section of settings.ini
     banks: dict,  # Name of a table -> bank of the profile; it is made when it is not there
@@ -96,7 +96,7 @@ def store_tables(
         )
     return about
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #b704b634-3
 def store_about(
     folder: Path,  # Of the tables
     command: str,  # That makes them
@@ -109,7 +109,7 @@ def store_about(
         text = json.dumps(dict(command=command, versions=made_by, **about), indent=1)
         partial.write_text(text + "\n", encoding="utf-8")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #b704b634-4
 def store_world(
     profile: str = "world",  # Section of settings.ini
     folder: Path | None = None,  # Where the tables go; `world_dir()` when None
@@ -151,7 +151,7 @@ def stored_about(
         raise FileNotFoundError(f"{path} is not there: it is stored by {command}")
     return json.loads(path.read_text(encoding="utf-8"))
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #bc415a11-1
 def _world_about() -> dict:  # command, versions, generators
     "What made the stored tables."
     return stored_about(world_dir(), "make world")
@@ -169,19 +169,19 @@ def stored_scores(
     quality = table[[*known, *sorted(dims, key=dims.get)]].astype(float)
     return CrossScores(quality, table[methods].astype(float), dims, left_out)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #bc415a11-2
 def world_generators() -> list:  # Names
     "Generators of the large run, in the order of the profile."
     return list(_world_about()["generators"])
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #bc415a11-3
 def world_scores(
     generator: str,  # One of `world_generators`
 ) -> CrossScores:
     "Quality and uncertainty of the texts of one generator, as stored by the large run."
     return stored_scores(world_dir() / f"{generator}.parquet")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #bc415a11-4
 def world_regrets(
     n: int = 100,  # Texts of a study
     seed: int = 42,  # Of the dealing of texts to studies
@@ -201,7 +201,7 @@ def world_phrase() -> str:
     each = ", ".join(f"{name} ({values['texts']:,} texts)" for name, values in about.items())
     return f"The bulletin world, large run: {each}"
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #d9659a03-1
 def regrets_by_size(
     sizes: list,  # Texts of a study
     seed: int = 42,  # Of the dealing of texts to studies
@@ -215,7 +215,7 @@ def regrets_by_size(
         parts += [table[table["kind"] == "yardstick"] for table in tables]
     return pd.concat(parts, ignore_index=True)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #d9659a03-2
 def plot_by_size(
     rows: pd.DataFrame,  # From `regrets_by_size`
 ):  # The figure
@@ -242,7 +242,7 @@ def plot_by_size(
     fig.tight_layout()
     return fig
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #d9659a03-3
 def size_sentence(
     rows: pd.DataFrame,  # From `regrets_by_size`
 ) -> str:
@@ -258,7 +258,7 @@ def size_sentence(
         each.append(f"on {name} by the truth from {truth}, by the median family of metrics from {metric}")
     return f"From {smallest} to {largest} texts the loss goes, " + "; ".join(each) + "."
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #d9659a03-4
 def _world_methods() -> pd.DataFrame:  # Methods x generators
     "PRR of every method by the truth."
     found = {}
@@ -282,12 +282,12 @@ def world_skills() -> dict:  # Generator -> `uetrust.papers.bulletins.regret.ran
         found[name] = ranking_skill(seen, chosen)
     return found
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #d9659a03-5
 def training_orders() -> pd.DataFrame:  # As from `uetrust.evaluation.agreement.agreement`
     "How alike every two generators order the methods that both have."
     return agreement(_world_methods()).dropna(subset="rho")
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #d9659a03-6
 def training_sentence(
     orders: pd.DataFrame,  # From `training_orders`
 ) -> str:
@@ -304,7 +304,7 @@ def training_sentence(
         f"{others.min():.2f} to {others.max():.2f}."
     )
 
-
+# %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #d9659a03-7
 WORLD_LIMIT = (
     "Limits: a synthetic world of bulletins in which a program knows the truth of every summary, and "
     "tiny generators; it shows what can happen, not what happens with large models on news."

@@ -80,6 +80,8 @@ FFLM_COLUMNS = (
     "human",
     "group",
 )
+
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #4dae0ebb-1
 _KINDS = dict(
     Sem="CO", Disc="MR", CVer="EI"
 )  # Errors of `uetrust.data.checker` that stand for FRANK's groups
@@ -138,7 +140,7 @@ def _frank(which, complete):
         group=t["id"].map(_frank_groups()).fillna(""),
     )
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #f5722c42-1
 def _summeval():
     return (
         summeval()
@@ -216,7 +218,7 @@ def fflm_texts(
     parts = [one(n) for n in names]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=FFLM_COLUMNS)
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #06793b08-1
 def text_counts(
     texts: pd.DataFrame,  # From `fflm_texts`
 ) -> pd.DataFrame:  # row, group, column, value: Table 1
@@ -256,7 +258,7 @@ def named_models(
         raise ValueError(f"the main model is one of {list(out)}, got {main!r}")
     return out
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #d38b1ff2-1
 def unique_pairs(
     texts: pd.DataFrame,  # From `fflm_texts`
 ) -> pd.DataFrame:  # set, id (with the set, unique), source, hypothesis
@@ -266,7 +268,7 @@ def unique_pairs(
         ["set", "id", "source", "hypothesis"]
     ].reset_index(drop=True)
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #d38b1ff2-2
 def values_by_text(
     values: pd.DataFrame,  # One row per pair, in the order of `pairs`
     pairs: pd.DataFrame,  # From `unique_pairs`
@@ -401,7 +403,7 @@ def columns_of(
     design, which = FFLM_ROWS[row]
     return p[[f"{design} {_ORDER[k]}" for k in which]] if which else p[[design]]
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #6023ba83-1
 def mixed_rows(
     p: pd.DataFrame,  # From `_probability_changes`, one row per text
 ) -> pd.DataFrame:  # A column for each of `FFLM_ROWS`
@@ -430,7 +432,7 @@ def fitted(
     a, b, t, _ = tune_fflm(x if k == 3 else x[:, [0, 1, 1]], faithful, grid)
     return (np.array([a, b, 1 - a - b]) if k == 3 else np.array([a, 1 - a])), t
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #904510a4-1
 def detection_results(
     texts: pd.DataFrame,  # From `fflm_texts`, both splits
     columns: dict,  # Row -> its columns, one row per text
@@ -481,7 +483,7 @@ def detection_results(
         ]
     )
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #904510a4-2
 def _half(
     above, y
 ):  # Of the 95 % interval of a mean of two shares, each with one success and one failure more
@@ -504,7 +506,7 @@ def _correlated(d, a, b, level="pooled"):  # In percent; NaN with fewer than thr
         else dict.fromkeys(FFLM_COEFFICIENTS, np.nan)
     )
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #8426b03a-1
 def rating_results(
     texts: pd.DataFrame,  # From `fflm_texts`
     scores: pd.DataFrame,  # A column per row of a table, one row per text
@@ -539,7 +541,7 @@ def rating_results(
         columns=["row", "group", "column", "value", "lo", "hi", "n", "missing"],
     )
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #8426b03a-2
 def change_correlations(
     texts: pd.DataFrame,  # From `fflm_texts`
     scores: pd.DataFrame,  # With the three changes, from `mixed_rows`
@@ -563,7 +565,7 @@ ERROR_CASES, SHOWN = (
 )  # Error cases of a draw, 10 elsewhere; rows of the figure
 STATED = {("dY_cond", "FRANKCNN", "Disc"): 14.2, ("dY_cond", "FRANKXSUM", "Disc"): 41.7}  # Section 4.4
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #950b8ef0-1
 def error_type_correlations(
     texts: pd.DataFrame,  # From `fflm_texts`
     scores: pd.DataFrame,  # One row per text
@@ -629,7 +631,7 @@ class Prompt(NamedTuple):
     text: str  # With {source} and {hypothesis}
     scale: tuple = ()  # Lowest and highest number; () is yes or no
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #fe3f9e3c-1
 FFLM_PROMPTS = (
     Prompt(
         "detection",
@@ -668,7 +670,7 @@ FFLM_PROMPTS = (
     ),
 )
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #fe3f9e3c-2
 def prompt_questions(
     texts: pd.DataFrame,  # task, split, source, hypothesis
 ) -> pd.DataFrame:  # text (index of its row), prompt (number in `FFLM_PROMPTS`), asked
@@ -687,7 +689,7 @@ def prompt_questions(
         columns=["text", "prompt", "asked"],
     )
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #fe3f9e3c-3
 def requests_to(
     endpoint: Endpoint,  # A server of plain completions
     asked: pd.DataFrame,  # From `prompt_questions`
@@ -734,7 +736,7 @@ def prompted_judge(
     "Who is asked: a model of the study behind a server of its own, or any other."
     return GeneratorSettings(name, serve=models[name]) if name in models else generator_settings(name)
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #9f1efad9-1
 def prompt_results(
     texts: pd.DataFrame,  # From `fflm_texts`
     asked: pd.DataFrame,  # From `uetrust.papers.fflm.live.prompt_questions`
@@ -780,7 +782,7 @@ def prompt_results(
         ]
     return pd.DataFrame(out)
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #9f1efad9-2
 def _best_prompt(
     a: pd.DataFrame,  # From `prompt_results`
 ) -> pd.DataFrame:  # Rows of the prompt that is best on the set, by balanced accuracy or Spearman
@@ -813,14 +815,14 @@ def own_and_printed(
     )
     return own.assign(printed=v, difference=own["value"].to_numpy(float) - v)
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #9083811f-1
 _LLAMA, _BART = (
     ("FFLM", "CoPLLaMa", "HaRiMLLaMa"),
     dict(CoPBART="CoP", HaRiMBART="HaRiM")
     | {f"CoCo{k}": f"CoCo{k}" for k in ("token", "span", "sent", "doc")},
 )
 
-
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #9083811f-2
 def fflm_tables(
     # detection, rating, system: tables with model ('' for other metrics), row, group, column, value; prompts
     found: dict,

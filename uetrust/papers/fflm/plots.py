@@ -42,7 +42,7 @@ def own_and_printed_lines(
     printed = known.assign(value=known["printed"], lo=np.nan, hi=np.nan, strong=False)
     return pd.concat([own, printed], ignore_index=True).drop(columns="printed")
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #25259d8e-1
 def _values_of_fflm(table):  # '60.0 (50.0 to 70.0, n = 90) on FRANK, where the paper prints 61.2', ...
     return ", ".join(
         f"{row.value:.1f} ({row.lo:.1f} to {row.hi:.1f}, n = {row.n}) on {row.group}"
@@ -72,7 +72,7 @@ def _prompt_sentence(prompts):  # Questions, and those without an answer
         "on, as in the paper."
     ]
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #25259d8e-2
 def _type_sentences(types):  # Type of error with the highest correlation, by set
     top = types.dropna(subset="value").sort_values("value", kind="stable")
     top = top.drop_duplicates(["group", "row"], keep="last").sort_index()
@@ -112,7 +112,7 @@ def fflm_sentences(
         *_undefined_sentence(pd.concat([detection, rating])),
     ]
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #25259d8e-3
 def stand_in_sentence(
     texts: pd.DataFrame,  # From `fflm_texts`
 ) -> str:  # Two sentences, or none
@@ -138,7 +138,7 @@ def all_texts(
     ]
     return pd.concat(parts, ignore_index=True)
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #888d6341-1
 def texts_phrase(
     texts: pd.DataFrame,  # From `all_texts`
     pairs: pd.DataFrame,  # From `pairs_of`
@@ -147,14 +147,14 @@ def texts_phrase(
     sets = ", ".join(dict.fromkeys(texts["set"]))
     return f"{len(texts):,} texts, {len(pairs):,} different pairs of source and summary ({sets})"
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #888d6341-2
 def missing_sentence(
     missing: dict,  # Metric -> what it lacks
 ) -> str:  # A list
     "Which other metrics could not be computed."
     return "\n".join(f"- {name} lacks {what}" for name, what in missing.items())
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #888d6341-3
 def run_results(
     texts: pd.DataFrame,  # From `all_texts`
     parts: dict,  # Model -> changes of every text
@@ -182,7 +182,7 @@ def run_results(
     parts = dict(detection=detection, rating=rating, system=system)
     return dict(prompts=prompts) | {k: pd.concat(v, ignore_index=True) for k, v in parts.items()}
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #888d6341-4
 def all_tables(
     found: dict,  # From `run_results`
     texts: pd.DataFrame,  # From `all_texts`
@@ -192,7 +192,7 @@ def all_tables(
     "Every table of results, Table 6 (correlations between the changes) included."
     return fflm_tables(found, main) | {6: own_and_printed(change_correlations(texts, changes), 6)}
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #888d6341-5
 def ablation_table(
     table: pd.DataFrame,  # One of `all_tables`
 ) -> pd.DataFrame:  # Ablations x (value or printed, set)
@@ -200,7 +200,7 @@ def ablation_table(
     rows = [row for row in FFLM_ROWS if row in set(table["row"])]
     return table.pivot(index="row", columns="group", values=["value", "printed"]).reindex(rows)
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #888d6341-6
 def model_lines(
     found: dict,  # From `run_results`
 ) -> (
@@ -216,7 +216,7 @@ def model_lines(
     sized = sized.assign(label=sized["model"], strong=True)
     return sized[["label", "group", "value", "lo", "hi", "strong", "n"]]
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #888d6341-7
 CAPTIONS = {
     2: "Detection",
     3: "Rating",
@@ -250,7 +250,7 @@ def overlap_on_summeval() -> (
     scores.columns = [f"{metric} | {against}" for against, metric in scores.columns]
     return texts[["doc", "system", *SUMMEVAL_QUALITIES]].join(scores)
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #e3cc9ab4-1
 def _overlap_columns(
     table: pd.DataFrame,  # From `overlap_on_summeval`
 ) -> list:  # Names
@@ -273,7 +273,7 @@ def overlap_correlations(
         ]
     )
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #e3cc9ab4-2
 def overlap_intervals(
     table: pd.DataFrame,  # From `overlap_on_summeval`
     draws: int = 400,  # Bootstrap samples of documents
@@ -295,7 +295,7 @@ def overlap_intervals(
     ends = pd.DataFrame(rows).drop(columns="draws")
     return ends.assign(strong=(ends["lo"] > 0) | (ends["hi"] < 0))
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #e3cc9ab4-3
 def recomputed_sentence(
     frank: pd.DataFrame,  # Rows of the ledger: Table 3 on FRANK
     own: pd.DataFrame,  # Rows of the ledger: baselines on SummEval
@@ -309,7 +309,7 @@ def recomputed_sentence(
         "METEOR and BLEU only nearly."
     )
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #e3cc9ab4-4
 def strongest_baseline_sentence(
     every: pd.DataFrame,  # From `overlap_correlations`
     fflm: pd.DataFrame,  # The ledger of FFLM
@@ -323,7 +323,7 @@ def strongest_baseline_sentence(
         f"where the table prints {fflm.query(cell)['printed'].item()} for BARTScore."
     )
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #e3cc9ab4-5
 def contradictions_sentence(
     odd: pd.DataFrame,  # From `uetrust.papers.ledger.cells.contradicted_cells`
 ) -> str:  # One sentence

@@ -46,7 +46,7 @@ def _noise_sd(
     settings = table_settings().loc[table]
     return normal_null_sd(settings["n"]) if settings["kind"] == "UE-NLG" else HUMAN_NOISE_SD
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #6a1fe5d2-1
 class NoisyTables:
     "PRR tables and noisy copies of them; arrays and correlations are computed when first asked for"
 
@@ -152,7 +152,7 @@ class CopiedTables(NoisyTables):
             self._arrays[table] = np.concatenate([self.frame(table).to_numpy()[None], self.copies[table]])
         return self._arrays[table]
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #c342c962-1
 def shuffled_tables(
     given: dict,  # Tables 'T3' to 'T11', rows x columns
     draws: int = 1999,  # Shuffled copies
@@ -227,7 +227,7 @@ def claim_tables(
     spans = [list(map(int, span.replace("T", "").split("-"))) for span in found]
     return [f"T{k}" for span in spans for k in range(span[0], span[-1] + 1)]
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #95d769c4-1
 def _metrics_of(table, quality):
     return [metric for metric in printed_tables()[table].index if metric_dimension(metric) == quality]
 
@@ -255,7 +255,7 @@ def _value(bench, claim, table, row, col):
     "One PRR of a table, or the mean of a row"
     return bench.prr(table, [row], None if col == "RowMean" else [col]).mean((1, 2)), 0
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a9ae4a27-1
 @_add_pattern(r"rho\((?P<table>T\d+)\[(?P<row>[^\]]+)\], (?P<human_table>T\d+) Row Mean\)", "derived")
 def _rho_human(bench, claim, table, row, human_table):
     "Spearman correlation, over methods, of a metric's row with the row means under human annotations"
@@ -304,7 +304,7 @@ def _largest(bench, claim, table, first, second):
     largest = (bench.correlation(table, first, second, "cols") > others).all(0)
     return largest, bench.observations(table, "cols")
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a7c5ffa9-1
 @_add_pattern(r"(?P<table>T\d+): some pair(?P<every> of metrics)? has rho < (?P<bound>[01])", "derived")
 def _some_pair_below(bench, claim, table, every, bound):
     "Two metrics of the table (or of the claim's dimension) correlate below 0 or 1"
@@ -335,7 +335,7 @@ def _identical_pair(bench, claim, fig, first, second):
     keep = [set(pair) != {first, second} for pair in combinations(names, 2)]
     return (_each_pair(rho)[:, keep] == 1).any(1), n
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a7c5ffa9-2
 @_add_pattern(r"Fig (?P<fig>\d+): (?P<metric>.+) > 0\.5 with all", "derived", he2024=True)
 def _hub(bench, claim, fig, metric):
     "This metric correlates above 0.5 with every other metric of the figure"
@@ -366,7 +366,7 @@ def _not_identical(bench, claim, table, first, second):
     judges = [_judge_metric(prompt, _claim_dimension(claim)) for prompt in (first, second)]
     return bench.correlation(table, *judges) < 1, bench.observations(table)
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a7c5ffa9-3
 @_add_pattern(
     r"(?P<table>T\d+): (?P<which>max|min)\(rho\(CTC,SummaC\), rho\(CTC,UniEval\)\) > 0",
     "derived",
@@ -402,7 +402,7 @@ def _smaller_effect(bench, claim, first, second, third, fourth):
     )
     return one > two, min(map(bench.observations, names))
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a7c5ffa9-4
 @_add_pattern(r"(?P<table>T\d+): mean rho\(wi-in, others\) < mean rho among others", "derived", he2024=True)
 def _odd_one_out(bench, claim, table):
     "The judge that sees the input agrees less with the other three prompts than they do with one another"
@@ -440,7 +440,7 @@ def _all_positive(bench, claim, name):
     "Every PRR of this row or column of the claim's table is positive"
     return (_row_or_column(bench, claim_tables(claim)[0], name) > 0).all(1), 0
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #5e50886f-1
 @_add_pattern(r"share of positive cells < 1/2", "prr")
 def _few_positive(bench, claim):
     "Less than half of the PRR of the claim's table are positive"
@@ -507,7 +507,7 @@ def _groups(bench, claim, count):
     "Number of dimensions that the metrics of Table 2 fall into"
     return len({metric_dimension(metric) for metric in _entries("nlg_metric")}) == int(count), 0
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #d9324c1c-1
 @_add_pattern(r"number of columns of (?P<table>T\d+) = (?P<count>\d+)", "fact")
 def _columns(bench, claim, table, count):
     "Number of methods of a printed table"
@@ -557,7 +557,7 @@ class EvaluatedCell(NamedTuple):
         False  # Do the observations of a single correlation differ in level (metrics, error types)?
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59-1
 def find_pattern(
     claim,  # Claim, for the error message
     text: str,  # One cell
@@ -571,7 +571,7 @@ def find_pattern(
         f"uetrust.papers.he2024.claim_language.claim_patterns() lists the {len(PATTERNS)} patterns"
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59-2
 def evaluate_cell(
     noisy_tables: NoisyTables,  # Tables and their noisy copies
     claim,  # Claim: a row of `published.claims()` as a named tuple
@@ -586,7 +586,7 @@ def evaluate_cell(
     levels = form_.kind == "rho" and noisy_tables.compared_axis(groups["table"]) == groups["axis"]
     return EvaluatedCell(form_.kind, values, n, levels)
 
-
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59-3
 def claim_patterns(
     paper: str = HE2024,  # As for `printed_claims`
 ) -> pd.DataFrame:  # Columns kind, pattern, meaning, cells (of the paper's claims that it matches)

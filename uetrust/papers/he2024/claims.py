@@ -40,6 +40,8 @@ CELL_TESTS = {  # v: value of a cell, S: from here on a correlation is strong, Z
     "v = -1": lambda v, S, Z: v == -1,
     "is true": lambda v, S, Z: v == 1,
 }
+
+# %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #c96c93a7-1
 QUANTIFIERS = {  # k of n cells are as claimed; with 'none of' these are the cells that fail the test
     "all of": lambda k, n: k == n,
     "none of": lambda k, n: k == n,
@@ -117,7 +119,7 @@ NEEDED_CELLS = {  # Of n cells, so that the quantifier is met
 def _direction(part):  # In which a cell of the part is claimed to lie: 1, -1, or 0 for none
     return CELL_DIRECTIONS.get(part.test, 0) * (-1 if part.quantifier == "none of" else 1)
 
-
+# %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #eed3107d-1
 def _joint_test(parts, cells, quoted, strong, none):  # Cells on shuffled tables, entry 0 as given
     values = np.array([cell.values for cell in cells])
     draws = values.shape[1] - 1
@@ -174,7 +176,7 @@ def _stability(parts, cells, quoted, strong, none):  # Verdict, cells as claimed
         stability=(code[1:] == code[0]).mean() if noisy else np.nan,
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #08d284aa-1
 def _two_sided_p(values):  # Permutation p of entry 0 among the others, twice the smaller tail
     rest = values[1:]
     tails = [1 + (rest <= values[0]).sum(), 1 + (rest >= values[0]).sum()]
@@ -214,7 +216,7 @@ def _verdict_row(bench, shuffled, claim, strong, none, margin):
         note="",
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #08d284aa-2
 LEDGER_COLUMNS = [
     "id",
     "section",
@@ -240,7 +242,7 @@ LEDGER_COLUMNS = [
     "note",
 ]
 
-
+# %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #08d284aa-3
 def claim_ledger(
     tables: dict = None,  # 'T3' to 'T11', rows x columns of PRR; the printed tables when None
     claims: pd.DataFrame = None,  # Claims as from `published.claims()`; all of the paper when None
@@ -305,7 +307,7 @@ def correlation_evidence(
         ),
     }
 
-
+# %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #7d6b7b73-1
 def verdict_totals(
     led: pd.DataFrame,  # From `claim_ledger`
 ) -> pd.Series:  # Number of claims of each kind

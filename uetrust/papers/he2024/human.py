@@ -46,7 +46,7 @@ def share_interval(
         for side in (-1, 1)
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #faaecc04-1
 def error_prevalence(
     ratios: pd.DataFrame,  # Error ratio of each summary in [0,1], one column per kind of error
     documents,  # Document of each summary
@@ -217,7 +217,7 @@ def null_prr(
         {error: (risk.mean(-1) - risk @ rank_weights(n)) / _null_area_sd(risk)[1] for error, risk in by_error}
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #db20910e-1
 def tail_p(
     value,  # PRR, any shape
     null: np.ndarray,  # PRR of random orders, shape [B]; NaN is left out
@@ -228,7 +228,7 @@ def tail_p(
     below = np.searchsorted(null, np.asarray(value) + 1e-12, "right")
     return np.minimum(1, 2 * (1 + np.minimum(above, below)) / (1 + len(null)))
 
-
+# %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #db20910e-2
 def document_null_sd(
     quality: pd.DataFrame,  # As in `subset_null_sd`
     documents,  # Document of each summary
@@ -312,7 +312,7 @@ def prr_power(
             rows.append(dict(n=n, effect=effect, **seen, prr=np.nanmedian(z * sd / gap)))
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #69d05ab0-1
 def detectable_prr(
     powers: pd.DataFrame,  # As from `prr_power`
     level: float = 0.8,  # Power wanted

@@ -44,7 +44,7 @@ def sign_counts(
         {"negative": (table < 0).sum(), "of": len(table), "lowest": table.idxmin(), "value": table.min()}
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #43d3b7dc-1
 def sign_count_sentence(
     counted: pd.DataFrame,  # From `sign_counts`
     error: str = "EI",  # Error type to name
@@ -56,7 +56,7 @@ def sign_count_sentence(
         f"{counted['of'].sum()} cells are negative."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #43d3b7dc-2
 def pair_counts_of_figures(
     drawn: dict,  # Number of a figure -> `uetrust.report.chapters.FigureAgreement`
     # figure, pairs, n, alone (p < .05), adjusted (Benjamini-Hochberg), strong (rho >= .5), classical (p < .05
@@ -78,7 +78,7 @@ def pair_counts_of_figures(
         ]
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #43d3b7dc-3
 def figures_sentence(
     counted: pd.DataFrame,  # From `pair_counts_of_figures`
 ) -> str:  # One sentence per figure
@@ -91,7 +91,7 @@ def figures_sentence(
         for row in counted.itertuples()
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #43d3b7dc-4
 def means_sentence(
     checked: pd.DataFrame,  # From `uetrust.papers.he2024.published.check_printed_means`
 ) -> str:  # One sentence
@@ -111,7 +111,7 @@ def printed_cells() -> (
         names=["table"],
     ).reset_index(level=0)
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #56b3d901-1
 def cells_outside_null(
     cells: pd.DataFrame,  # From `printed_cells`
 ) -> pd.DataFrame:  # Index table; cells, outside (p < .05), after Holm
@@ -155,7 +155,7 @@ def sign_table(
     ).rename_axis("error")
     return signs.assign(q_mean=holm(signs["p_mean"]))
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #94830019-1
 def sign_pattern(
     z: pd.Series,  # PRR of each metric in units of its null standard deviation
     rho: float,  # Correlation estimated from the other columns; it becomes a row
@@ -176,7 +176,7 @@ def sign_pattern(
         ]
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #94830019-2
 def largest_significant_rho(
     z: pd.Series,  # As in `sign_pattern`
     same: int = 14,  # Values of the commoner sign
@@ -187,7 +187,7 @@ def largest_significant_rho(
     tests = dict(sign=lambda rho: same_sign_p(same, len(z), rho), mean=lambda rho: column_mean_p(z, rho))
     return {name: float(np.interp(alpha, [test(rho) for rho in grid], grid)) for name, test in tests.items()}
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #94830019-3
 def figure_rho() -> float:  # Mean Spearman correlation
     "The correlation between metrics that Fig. 41 of the paper draws, averaged over its pairs."
     return agreement(figure_table(41).table, "rows")["rho"].mean()
@@ -206,7 +206,7 @@ def summary_levels(
         topic=documents + " / " + index.get_level_values("topic"),
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #2162581e-1
 def prevalence_by(
     ratios: pd.DataFrame,  # Error ratio of each summary in [0,1], one column per error type
     levels: dict,  # From `summary_levels`
@@ -222,7 +222,7 @@ def prevalence_by(
         names=["by", "group", "error"],
     ).reset_index()
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #2162581e-2
 EXTRA = "Model-Extra"  # The one system of TofuEval whose name means the same in every topic
 
 
@@ -252,7 +252,7 @@ def ratio_differences(
         }
     ).rename_axis("error")
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #2162581e-3
 def prevalence_lines(
     common: pd.DataFrame,  # Prevalence of all summaries, with a column error
     part: pd.DataFrame,  # From `prevalence_by`
@@ -285,7 +285,7 @@ def null_standard_deviations(
     last = pd.DataFrame(dict(series=series, error=list(quality), null_sd=alike.to_numpy(), n=count))
     return pd.concat([deviations, last])
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #78367336-1
 def half_width_lines(
     deviations: pd.DataFrame,  # From `null_standard_deviations`
 ) -> pd.DataFrame:  # The same with label, value, lo and hi for `uetrust.report.plots.plot_intervals`
@@ -297,7 +297,7 @@ def half_width_lines(
         hi=1.96 * deviations["null_sd_q75"],
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #78367336-2
 def against_drawn_null(
     cells: pd.DataFrame,  # From `printed_cells`
     null: pd.DataFrame,  # PRR of random orders, one column per error type
@@ -307,7 +307,7 @@ def against_drawn_null(
     tested = cells.assign(p_drawn=p_drawn)
     return tested.assign(q_drawn=tested.groupby("table")["p_drawn"].transform(lambda p: holm(p)))
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #78367336-3
 def null_interval_ends(
     null: pd.DataFrame,  # As in `against_drawn_null`
 ) -> pd.DataFrame:  # Index error: lower, upper (95 %), no_prr (share of subsets without a PRR)
@@ -315,7 +315,7 @@ def null_interval_ends(
     ends = null.quantile([0.025, 0.975]).T.rename(columns={0.025: "lower", 0.975: "upper"})
     return ends.assign(no_prr=null.isna().mean()).rename_axis("error")
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #78367336-4
 def tests_passed(
     tested: pd.DataFrame,  # From `against_drawn_null`
 ) -> pd.DataFrame:  # Index table; p, p_drawn, q, q_drawn: cells below .05
@@ -341,7 +341,7 @@ def power_by_error(
     about = dict(texts=quality.to_dict("list"), power=[EFFECTS, sizes, draws, seed])
     return shipped_scores("power_by_error", about, ("papers.he2024.human", "evaluation.*"), make).table
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #1473fc6a-1
 def smallest_detectable(
     powers: pd.DataFrame,  # From `power_by_error`
     level: float = 0.8,  # Power wanted
@@ -357,7 +357,7 @@ def smallest_detectable(
         }
     ).T.rename_axis(["band", "error"])
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #1473fc6a-2
 def reversed_prr(
     quality: pd.DataFrame,  # As in `null_standard_deviations`
     levels=(0.1, 0.2, 0.3, 0.5, 1),  # PRR of the order
@@ -374,7 +374,7 @@ def reversed_prr(
         index=pd.Index(list(levels), name="prr"),
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #1473fc6a-3
 def prr_behind_reversed(
     value: float,  # PRR of a reversed order
     quality: pd.Series,  # Quality of all summaries
@@ -402,7 +402,7 @@ def length_lines(
     lines = alone.assign(label=alone["metric"], series=alone["method"])
     return pd.concat([lines[["label", "series", "value", "lo", "hi", "n"]], pd.DataFrame(null)])
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #68d26163-1
 def position_lines(
     position: pd.DataFrame,  # From `uetrust.papers.he2024.human.errors_by_position`
 ) -> pd.DataFrame:  # label, series, value, n, lo, hi for `uetrust.report.plots.plot_intervals`
@@ -430,7 +430,7 @@ def prevalence_sentence(
         f"{effect.max():.1f} times that of independent summaries."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #263026b6-1
 def undefined_sentence(
     ends: pd.DataFrame,  # From `null_interval_ends`, 100 summaries
     deviations: pd.DataFrame,  # From `null_standard_deviations`
@@ -452,7 +452,7 @@ def undefined_sentence(
         )
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #263026b6-2
 def detectable_sentence(
     smallest: pd.DataFrame,  # From `smallest_detectable`
 ) -> str:  # Two sentences
@@ -467,7 +467,7 @@ def detectable_sentence(
         f"and {many['SOAF']:.2f} for TME, CO and SOAF."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #263026b6-3
 def observed_sentence(
     passed: pd.DataFrame,  # From `tests_passed`
     cells: pd.Series,  # Cells by table
@@ -505,7 +505,7 @@ def sign_sentence(
         f"(mean); the mean correlation drawn in Fig. 41 is {figure:.2f}."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #921e6ff4-1
 def sign_caution_sentence(
     signs: pd.DataFrame,  # From `sign_table`
 ) -> str:  # Two sentences
@@ -519,7 +519,7 @@ def sign_caution_sentence(
         "show by chance."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #921e6ff4-2
 def reversed_sentence(
     mean: float,  # Mean PRR under EI, as printed
     behind: float,  # From `prr_behind_reversed`
@@ -534,7 +534,7 @@ def reversed_sentence(
         "little about rho."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #921e6ff4-3
 def length_sentence(
     alone: pd.DataFrame,  # As for `length_lines`
     count: int,  # Summaries
@@ -555,7 +555,7 @@ def length_sentence(
         "differs from a random order."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #921e6ff4-4
 def position_sentence(
     position: pd.DataFrame,  # From `uetrust.papers.he2024.human.errors_by_position`
 ) -> str:  # One sentence
@@ -576,7 +576,7 @@ def status_lines(
     name = counted["paper"] + ", Table " + counted["table"].astype(str)
     return counted.assign(name=name).set_index("name")[statuses]
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #393ddb03-1
 def contradiction_sentence(
     odd: pd.DataFrame,  # From `uetrust.papers.ledger.cells.contradicted_cells`
 ) -> str:  # One sentence
@@ -585,7 +585,7 @@ def contradiction_sentence(
         f"{len(odd)} of the numbers that could only be checked against other printed numbers contradict them."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #393ddb03-2
 def missing_data_sentence(
     lost: pd.DataFrame,  # From `uetrust.papers.ledger.cells.parts_without_data`
 ) -> str:  # One sentence, or none

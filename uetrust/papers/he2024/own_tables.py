@@ -83,7 +83,7 @@ class ModelMapping(NamedTuple):
     # `REGISTERED_METHODS`
     scores: dict
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #fd1f517e-1
 PAPER_MODELS = ModelMapping(
     {"BART": "bart-large-cnn", "Llama 2": "llama-2-7b-chat", "GPT-3.5": "gpt-3.5"},
     {"AESLC": "aeslc", "XSUM": "xsum", "TofuEval": "tofueval"},
@@ -115,7 +115,7 @@ class BankResult(NamedTuple):
     left: dict  # Score that was computed and gives no ranking -> why
     lacks: dict  # Score that was not computed -> what it lacked
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #d9386fe8-1
 def read_results(
     out,  # Folder of a profile
     banks,  # Names, such as 'bulletin--tiny-bart'
@@ -177,7 +177,7 @@ def scores_of_tables(
     ]
     return pd.DataFrame(rows, columns=["table", "bank", "axis", "name", "ours", "form", "note"])
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0419b0af-1
 def _rankings_and_qualities(used_in_table, table):  # Each: name in the registry -> name in the paper
     available = used_in_table[used_in_table["ours"] != ""]
     rows, columns = (
@@ -216,7 +216,7 @@ def scores_in_tables(
     names |= set(models.scores.values())
     return table[[name for name in table if name in names]]
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #8d48677f-1
 def join_errors(
     quality: pd.DataFrame,  # Samples x metrics, larger is better
     uncertainty: pd.DataFrame,  # The same samples x methods
@@ -311,7 +311,7 @@ def verdict_codes(
     codes = {claim.id: _verdict_codes(bench, claim) for claim in printed_claims().itertuples()}
     return pd.DataFrame({id: code for id, code in codes.items() if code is not None}).T
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0e56cbf9-1
 def bootstrap_tables(
     scores: pd.DataFrame,  # From `scores_of_tables`
     frames: dict,  # Bank -> (samples x qualities, samples x uncertainties), names of the registry
@@ -329,7 +329,7 @@ def bootstrap_tables(
         copies[table] = prr.transpose(0, 2, 1) if table_settings().at[table, "kind"] == "UE-NLG" else prr
     return copies
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0e56cbf9-2
 def permute_names(
     tables: dict,  # 'T3' to 'T11'
     banks_of_tables: pd.Series,  # Table -> bank, from `bank_of_table`
@@ -360,7 +360,7 @@ class VerdictAgreement(NamedTuple):
     null: np.ndarray  # Share under each permutation of names
     p: float  # One-sided p-value of the permutation test
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #b6b2845c-1
 def verdict_agreement(
     compared: pd.DataFrame,  # From `compare_verdicts`
     shuffled: pd.DataFrame,  # From `verdict_codes`, of `permute_names` tables
@@ -383,7 +383,7 @@ def verdict_agreement(
     p = float((1 + (null >= share - 1e-9).sum()) / (1 + len(null)))
     return VerdictAgreement(share, len(decided), float(lo), float(hi), null, p)
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #b6b2845c-2
 def plot_verdict_agreement(
     agreement: VerdictAgreement,  # From `verdict_agreement`
     ax=None,  # Axes to draw on; a new figure when None
@@ -471,7 +471,7 @@ def _mean_differences(cells, kind):  # One row per group of a kind
         p=_two_sided(found["mean_z"]), p_independent=_two_sided(found["mean_z"] * np.sqrt(found["n"]))
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #cf87500b-1
 def group_differences(
     cells: pd.DataFrame,  # From `test_cells`
     copies: dict = None,  # Table -> [draws, rows, columns], from `bootstrap_tables`
@@ -503,7 +503,7 @@ def group_differences(
     columns = "kind name n inside difference mean_z p p_independent p_texts holm"
     return found[columns.split()].astype(dict(inside=float))
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #cf87500b-2
 def _table_coverage(
     cells: pd.DataFrame,  # From `test_cells`
     scores: pd.DataFrame,  # From `scores_of_tables`
@@ -531,7 +531,7 @@ def _table_coverage(
     ]
     return pd.DataFrame(rows).set_index("table")
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #cf87500b-3
 def compare_with_print(
     results: dict,  # Bank -> `BankResult`
     models: ModelMapping = PAPER_MODELS,  # Models and datasets of the run
@@ -573,7 +573,7 @@ def write_synthetic_run(
             values.to_csv(tmp, index=False, float_format="%.10g", lineterminator="\n")
     return list(written.values())
 
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #9b457495-1
 def _plot_cells(ax, cells):  # Own over printed PRR, with intervals
     for inside, color, label in ((True, "#4477aa", "inside 95 %"), (False, "#c8384f", "outside")):
         part = cells[cells["inside"] == inside]

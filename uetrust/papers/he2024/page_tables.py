@@ -54,7 +54,7 @@ def table_of(
         raise ValueError(f"setting must be one of {list(known.index)}, got {setting!r}")
     return known[setting]
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #844f0e2d-1
 def first_places(
     ranks: pd.DataFrame,  # From `uetrust.report.chapters.table_rank_intervals`
 ) -> pd.DataFrame:  # By method: first, surely_first (no other rank in the 95 % interval), metrics
@@ -66,7 +66,7 @@ def first_places(
         metrics=("rank", "size"),
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #844f0e2d-2
 def figure_counts(
     drawn: dict,  # (figure, reading) -> `uetrust.report.chapters.FigureAgreement`
     # figure, reading, pairs, n, alone (p < .05), adjusted (q < .05), strong (rho at least .5); of figures
@@ -101,7 +101,7 @@ def verdicts_by_section(
     counts = pd.crosstab(ledger_rows["section"].str.split(" / ").str[0], ledger_rows["verdict"])
     return counts[[verdict for verdict in (*DECIDED, "not decidable") if verdict in counts]]
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #543f10cd-1
 def shuffled_verdicts(
     ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, of the printed tables
     seed: int = 0,  # Of the shuffle
@@ -117,7 +117,7 @@ def shuffled_verdicts(
         {"printed": ledger_rows["verdict"].value_counts(), "shuffled within rows": again.value_counts()}
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #543f10cd-2
 def method_spread() -> tuple[pd.DataFrame, float, dict]:  # As `uetrust.report.plots.plot_spread` takes them
     "Table 3, the standard deviation of chance, and what each metric judges."
     table = printed_tables()["T3"]
@@ -135,7 +135,7 @@ class OwnRun(NamedTuple):
     names: pd.DataFrame  # From `scores_of_tables`
     tables: dict  # 'T3' to 'T11', as far as at hand
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf-1
 def own_run(
     cast: ModelMapping,
     results: dict,  # Bank -> `Result`, from `read_results`
@@ -158,7 +158,7 @@ def own_run(
     names = scores_of_tables(results, cast)
     return OwnRun(cast, results, kept, frames, occurring, names, tables_of_run(names, results))
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf-2
 def missing_places(
     names: pd.DataFrame,  # From `scores_of_tables`
 ) -> pd.DataFrame:  # bank, note, name (names of the paper, joined)
@@ -166,7 +166,7 @@ def missing_places(
     rows = names[names["note"] != ""].drop_duplicates(["bank", "name"])
     return rows.groupby(["bank", "note"], sort=False)["name"].agg("; ".join).reset_index()
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf-3
 def own_verdicts(
     run: OwnRun,
 ) -> pd.DataFrame:  # As from `compare_verdicts`
@@ -174,7 +174,7 @@ def own_verdicts(
     own = claim_ledger(run.tables, draws=0, shuffles=0)
     return compare_verdicts(claim_ledger(draws=0, shuffles=0), own, not_applicable(run.cast), run.tables)
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf-4
 def _asked_claims(
     both: pd.DataFrame,  # From `own_verdicts`
 ) -> pd.DataFrame:  # Some of its rows
@@ -189,7 +189,7 @@ def decided_claims(
     asked = _asked_claims(both)
     return asked[asked["same"].notna()]
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf-5
 def verdict_table(
     both: pd.DataFrame,  # From `own_verdicts`
 ) -> pd.DataFrame:  # Verdict in print x verdict on the own run
@@ -206,7 +206,7 @@ class Verdicts(NamedTuple):
     both: pd.DataFrame  # As from `own_verdicts`, and stability where texts can be drawn anew
     agreed: NamedTuple  # `uetrust.papers.he2024.own_tables.VerdictAgreement`
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #ce5b7c4b-1
 def tested_verdicts(
     run: OwnRun,
     both: pd.DataFrame,  # From `own_verdicts`
@@ -231,7 +231,7 @@ def tested_verdicts(
         both = both.assign(stability=both["id"].map(stable))
     return Verdicts(both, share)
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #ce5b7c4b-2
 def verdicts_side_by_side(
     done: pd.DataFrame,  # From `decided_claims`
 ) -> pd.DataFrame:  # '4.2, paper' and '4.2, own' x verdicts
@@ -245,7 +245,7 @@ def verdicts_side_by_side(
     table = pd.concat(counts, axis=1).T.fillna(0).astype(int)
     return table[[verdict for verdict in DECIDED if verdict in table]]
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #ce5b7c4b-3
 def shuffle_table(
     share: NamedTuple,  # `uetrust.papers.he2024.own_tables.VerdictAgreement`
 ) -> pd.DataFrame:  # shuffle, share, own
@@ -271,7 +271,7 @@ def sign_verdicts(
     rows = both[about & (both["apart"] == "")][["id", "claim", "printed", "own"]]
     return rows.merge(right[["id", "verdict"]].rename(columns=dict(verdict="sign_right")), on="id")
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #fe96f66c-1
 def undecided_notes(
     both: pd.DataFrame,  # From `own_verdicts`
 ) -> pd.DataFrame:  # note, sentences; most first
@@ -285,7 +285,7 @@ def printed_banks() -> pd.Series:  # 'T3' to 'T9' -> bank
     "The banks of the paper's models and datasets that Tables 3 to 9 are about."
     return bank_of_table(PAPER_MODELS)[table_settings()["kind"] == "UE-NLG"]
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #811f8c7a-1
 def paper_results(
     folder,  # Of a profile, with the tables of its pages
     banks,  # Banks that the profile names
@@ -301,7 +301,7 @@ def paper_results(
         written = write_synthetic_run(temporary, seed, shifted, list(needed)[:-1])
         return read_results(temporary, written), False
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #811f8c7a-2
 def banks_with_scores(
     folder,  # Of a profile
     results: dict,  # From `paper_results`
@@ -309,14 +309,14 @@ def banks_with_scores(
     "Banks of a run whose scores of single texts are there."
     return [bank for bank in results if (Path(folder) / "scores" / f"{bank}.parquet").exists()]
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #811f8c7a-3
 def paper_frames(
     scores: dict,  # Bank -> (texts x metrics, texts x methods), usable ones
 ) -> dict:  # The same, of the scores that the paper's tables can ask for
     "Scores of single texts, as `bootstrap_tables` takes them."
     return {bank: tuple(scores_in_tables(side) for side in pair) for bank, pair in scores.items()}
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #811f8c7a-4
 def replacements(
     results: dict,  # From `paper_results`
 ) -> pd.DataFrame:  # As from `scores_of_tables`, of Tables 3 to 9
@@ -324,7 +324,7 @@ def replacements(
     names = scores_of_tables(results)
     return names[names["table"].isin(printed_banks().index)]
 
-
+# %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #811f8c7a-5
 def method_deviations(
     groups: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.group_differences`
 ) -> pd.DataFrame:  # label, value (mean z), lo, hi, strong, for `uetrust.report.plots.plot_intervals`

@@ -78,7 +78,7 @@ def metric_dimensions() -> dict:  # Metric -> dimension of quality, by Table 2
     cells = _prr_cells().dropna(subset="nlg_metric").drop_duplicates("nlg_metric")
     return cells.set_index("nlg_metric")["dimension"].to_dict()
 
-
+# %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #c749cf3e-1
 def metric_dimension(
     metric: str,  # Name as in the tables
 ) -> str:  # 'relevance', 'consistency', 'coherence', 'fluency' or 'overall'
@@ -89,7 +89,7 @@ def metric_dimension(
         )
     return metric_dimensions()[metric]
 
-
+# %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #c749cf3e-2
 def short_metric_name(
     metric: str,  # Name as in the tables
 ) -> str:  # Name for the axis of a figure
@@ -129,7 +129,7 @@ def correlation_figures() -> pd.DataFrame:  # Index 3 to 41
     "Source table, dimension, counts, both selections of rows and open questions of each correlation figure."
     return _figures().copy()
 
-
+# %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #9557d20c-1
 def _figure_row(number):
     if number not in _figures().index:
         raise ValueError(f"the correlation figures are 3 to 41, got {number!r}")
@@ -155,7 +155,7 @@ class CorrelationFigure(NamedTuple):
     between: str  # What is correlated: its 'rows' or its 'columns'
     stem: str  # File name without ending: fig08, fig08_all, fig16_captioned
 
-
+# %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #cece0d27-1
 def figure_table(
     number: int,  # Number of the figure, 3 to 41
     variant: str = "primary",  # 'primary', 'alternative', or a name from `figure_variants`
@@ -207,7 +207,7 @@ def human_error_types() -> pd.DataFrame:
     "Prevalence and null standard deviation of PRR (`normal_null_sd`, quartiles) by error type, EI to SOAF."
     return pd.read_csv(published_file("uets_null_sd.csv"), index_col="error_type")
 
-
+# %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #bf8e0a28-1
 def table_null_sd(
     table: str,  # 'T3' to 'T11'
 ) -> pd.DataFrame:  # Null standard deviations, shaped like the table
@@ -239,7 +239,7 @@ def printed_claims(
         found["cells"] = found["cells"].str.replace("BARTSCORE", "BARTScore")
     return found
 
-
+# %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #bdb565d5-1
 def paper_facts() -> pd.DataFrame:  # Index: name of the fact; columns value, source
     "Facts that are in no table of the paper, with their source."
     return pd.read_csv(published_file("uets_facts.csv"), index_col="fact")

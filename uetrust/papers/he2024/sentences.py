@@ -29,7 +29,7 @@ def table_opening(
         f"{setting['generator']}: {shape[0]} metrics, {shape[1]} methods, n = {setting['n']:,} texts"
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #a6aac6ff-1
 def printed_means_sentence(
     means: pd.DataFrame,  # Rows of `uetrust.papers.he2024.published.check_printed_means` about one table
 ) -> str:
@@ -37,7 +37,7 @@ def printed_means_sentence(
     equal = int(means["equal"].sum())
     return f"{equal} of {len(means)} printed means are those of the printed cells, to the last printed digit."
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #a6aac6ff-2
 def first_places_sentence(
     places: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.first_places`
 ) -> str:
@@ -47,7 +47,7 @@ def first_places_sentence(
     )
     return f"Of {int(places['metrics'].max())} metrics, first under: {each}."
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #a6aac6ff-3
 def table_figures_sentence(
     counts: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.figure_counts`
 ) -> str:
@@ -60,7 +60,7 @@ def table_figures_sentence(
         f"significant alone, {total['adjusted']:,} after correction by Benjamini and Hochberg."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #a6aac6ff-4
 def shuffled_figures_sentence(
     counts: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.figure_counts`
 ) -> str:  # '' without a figure over metrics or error types
@@ -83,7 +83,7 @@ def ledger_opening(
     "What the page looks at, with n."
     return f"printed numbers only; {len(ledger_rows)} checkable sentences of He et al. (2024)"
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #3f6b7bf8-1
 def verdict_sentence(
     ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
 ) -> str:
@@ -95,7 +95,7 @@ def verdict_sentence(
         f"{n.get('not decidable', 0)} cannot be decided."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #3f6b7bf8-2
 def standing_sentence(
     ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, with standing
 ) -> str:
@@ -112,7 +112,7 @@ def standing_sentence(
         f"any numbers in these tables, and {n.get('fact', 0)} are facts about the paper."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #3f6b7bf8-3
 def evidence_sentences(
     evidence: dict,  # From `uetrust.papers.he2024.claims.correlation_evidence`
     about: int,  # Sentences that hold and name correlations
@@ -139,7 +139,7 @@ def evidence_sentences(
         "the tables with shuffled names.",
     ]
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #3f6b7bf8-4
 def _common_among_supported(ledger_rows):  # Supported, and holding of more than half of the shuffled tables
     return int(
         (
@@ -163,7 +163,7 @@ def few_methods_sentence(
         f"methods somewhere; {int((small['verdict'] == 'holds').sum())} of them hold."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #3f6b7bf8-5
 def human_sentence(
     held: pd.DataFrame,  # Claims about people that hold
 ) -> str:
@@ -174,7 +174,7 @@ def human_sentence(
         f"{int((stable < 0.5).sum())} of these keep their verdict in less than half of the noisy copies."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #3f6b7bf8-6
 def threshold_sentence(
     ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
 ) -> str:
@@ -182,7 +182,7 @@ def threshold_sentence(
     n = int(ledger_rows["threshold_sensitive"].fillna(False).sum())
     return f"{n} of {len(ledger_rows)} verdicts change when the thresholds move by 0.1."
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #3f6b7bf8-7
 def shuffled_sentence(
     counts: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.shuffled_verdicts`
 ) -> str:
@@ -219,7 +219,7 @@ def run_opening(
     names = [bank.partition("--")[2] for bank in banks]
     return f"154 sentences of He et al. (2024), asked of {', '.join(names) or 'no bank'}"
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #da255646-1
 def filled_sentences(
     run,  # `uetrust.papers.he2024.page_tables.OwnRun`
     at: pd.Series,  # Table -> bank
@@ -243,7 +243,7 @@ def filled_sentences(
 
     return [one(bank) for bank in run.results]
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #da255646-2
 def asked_sentence(
     both: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.own_verdicts`
 ) -> str:
@@ -258,7 +258,7 @@ def asked_sentence(
         f"asked. {done} of these ({done / asked:.0%}) can be decided on the tables of this run."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #da255646-3
 def agreed_sentences(
     done: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.decided_claims`, with stability
     share,  # `uetrust.papers.he2024.own_tables.VerdictAgreement`
@@ -282,7 +282,7 @@ def agreed_sentences(
         f"in {done['stability'].median():.0%} of the draws of texts in the median.",
     ]
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #da255646-4
 def table10_sign_sentence(
     sign: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.sign_verdicts`
     has_table: bool,  # Is Table 10 at hand?
@@ -299,7 +299,7 @@ def table10_sign_sentence(
         f"{': ' + named if named else ''}."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #da255646-5
 def undecided_sentence(
     notes: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.undecided_notes`
 ) -> str:  # '' when all are decided
@@ -322,7 +322,7 @@ def against_caption(
     "Caption of the figure of all cells."
     return f"{mark}own PRR over printed PRR with 95 % of what two runs differ by, and the ordered differences"
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #7f5a1f7f-1
 def comparison_opening(
     real: bool,  # Is it a run of the paper's models?
     results: dict,  # Bank -> `Result`
@@ -332,7 +332,7 @@ def comparison_opening(
         return "no run of the paper's models; everything below is SYNTHETIC"
     return f"a run of {len(results)} of the paper's (dataset, generator) pairs"
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #7f5a1f7f-2
 def compared_sentences(
     results: dict,  # Bank -> `Result`
     needed: pd.Series,  # Table -> bank of the paper
@@ -358,7 +358,7 @@ def compared_sentences(
         "under ROUGE-L is moved by 0.2. No model was run for it.",
     ]
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #7f5a1f7f-3
 def compared_cells_sentence(
     tested: pd.DataFrame,  # Cells that have a p
     cover: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.compare_with_print`
@@ -380,7 +380,7 @@ def compared_cells_sentence(
         f"({missing})."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #7f5a1f7f-4
 def inside_sentence(
     tested: pd.DataFrame,  # Cells that have a p
     mark: str = "",  # `SYNTHETIC` when it is no run
@@ -400,7 +400,7 @@ def inside_sentence(
         f"The signs agree in {(tested['own'] * tested['printed'] > 0).mean():.0%} of the cells."
     )
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #7f5a1f7f-5
 def defined_sentence(
     names: pd.DataFrame,  # From `uetrust.papers.he2024.page_tables.replacements`
 ) -> str:  # '' when all are as released
@@ -411,7 +411,7 @@ def defined_sentence(
     each = ", ".join(f"{name} ({ours})" for name, ours in zip(other["name"], other["ours"]))
     return f"Not computed as released, so the definition takes the place: {each}."
 
-
+# %% ../../../nbs/10_papers/01_he2024/06_sentences.ipynb #7f5a1f7f-6
 def deviation_sentence(
     groups: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.group_differences`
     from_texts: bool,  # Is the dependence of cells known from texts drawn anew?

@@ -48,7 +48,7 @@ def summeval_texts() -> (
         **{dim: ((ratings[dim] - 1) / 4).round(2) for dim in ICE_DIMENSIONS},
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #ebe13257-1
 def _summaries(row, other, shuffler, rng):  # System -> summary of a bulletin
     words = row.paraphrase.split()
     return dict(
@@ -71,7 +71,7 @@ def _verdict(text, row):  # Of the checker, to two digits
     )
     return {dim: round(float(score), 2) for dim, score in scores.items()}
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #ebe13257-2
 def _bulletin_texts(
     split: str = "test",  # Of `uetrust.data.bulletins.BULLETIN_SPLITS`
     n: int = 12,  # Bulletins
@@ -122,7 +122,7 @@ def quarters(
     "Which quarter of the scale a score lies in."
     return np.searchsorted([0.25, 0.5, 0.75], np.asarray(scores, float))
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #18b1faea-1
 def _quarter_cells(
     pool: pd.DataFrame,  # item, doc, scores
     docs: list,  # Articles
@@ -160,7 +160,7 @@ def _stratified(
         items.append(candidates[0])
     return items
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #18b1faea-2
 # Name -> function of (items, articles of a fold, dimension, seed, random stream): one item per article
 EXAMPLE_CHOICES = dict(uniform=_uniform, stratified=_stratified, as_coded=partial(_stratified, cover=False))
 
@@ -231,7 +231,7 @@ class ICEStudy(NamedTuple):
     held: int = 5  # First folds, of which nothing is judged when numbers and sets are compared
     judged: int = 200  # Summaries that are judged then
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #85dcce56-1
 def _checked_folds(
     pool: pd.DataFrame,  # From `scored_summaries`
     study: ICEStudy,  # What is asked
@@ -258,7 +258,7 @@ def _checked_folds(
         )
     return groups
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #85dcce56-2
 def judged_items(
     pool: pd.DataFrame,  # From `scored_summaries`
     study: ICEStudy,  # What is asked
@@ -274,7 +274,7 @@ def judged_items(
     first = rng.sample(rest, study.judged // 2)  # Two draws, as the paper's authors made them
     return first + rng.sample([item for item in rest if item not in set(first)], study.judged - len(first))
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #85dcce56-3
 def _ice_designs(
     study: ICEStudy,  # What is asked
     dims=ICE_DIMENSIONS,  # Dimensions
@@ -312,7 +312,7 @@ def ice_questions(
         ]
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #85dcce56-4
 def shown_examples(
     pool: pd.DataFrame,  # From `scored_summaries`
     study: ICEStudy,  # What is asked
@@ -363,7 +363,7 @@ def ice_estimate(
         count = pd.Series(dict(questions=len(requests)), dtype=object)
         return pd.concat([count, estimate_request_cost(endpoint, requests, replies)])
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #e1925b9d-1
 def price_by_dimension(
     endpoint: Endpoint,  # Its prices
     plan: pd.DataFrame,  # As in `ice_requests`
@@ -413,7 +413,7 @@ def scores_of_replies(
     off = scores["value"].notna() & ~scores["value"].between(0, 1)
     return scores.assign(off=off, cut=_prompt_cut)
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #e4313bd9-1
 ICE_KEY = ["part", "dim", "how", "fold", "k"]
 
 
@@ -461,7 +461,7 @@ def ice_correlations(
         ]
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #01f26b34-1
 def _correlation(metric, human, level, coef, draws, seed):  # Columns from level to hi
     found = correlation_level(level)(metric, human, coef)
     row = dict(level=level, coef=coef, value=found.value, n=found.n, skipped=found.skipped)
@@ -487,7 +487,7 @@ def by_example_count(
         rows.append(key | dict(sets=sets, undefined=len(group) - sets))
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #01f26b34-2
 def by_example_set(
     corr: pd.DataFrame,  # From `ice_correlations`
 ) -> (

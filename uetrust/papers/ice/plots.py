@@ -60,7 +60,7 @@ def plot_example_counts(
     fig.suptitle(title, fontsize=10)
     return fig
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #21057654-1
 def _draw_correlations(ax, curve, dim, shift, look):
     ends = [curve["value"] - curve["lo"], curve["hi"] - curve["value"]]
     ax.errorbar(curve["k"] + shift, curve["value"], ends, capsize=3, label=dim, **look)
@@ -115,14 +115,14 @@ def recorded_correlations(
         }
     ).reset_index()
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #6d381eec-1
 def record_stars(
     record: pd.DataFrame | None,  # From `recorded_correlations`
 ) -> pd.DataFrame | None:  # With k and value, as `plot_example_counts` takes it
     "Released scores on the sample, at four examples."
     return None if record is None else record.assign(k=4, value=record["value_200"])
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #6d381eec-2
 def set_lines(
     corr: pd.DataFrame,  # From `ice_correlations`
     record: pd.DataFrame | None,  # From `recorded_correlations`
@@ -137,7 +137,7 @@ def set_lines(
         return each
     return pd.concat([each, *(_record_lines(record, count) for count in ("200", "1536"))])
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #6d381eec-3
 def _record_lines(record, count):
     return record.assign(
         group=record["dim"],
@@ -182,7 +182,7 @@ def save_scores(
     with atomic_write(path) as target:
         scores.assign(why=why).to_parquet(target, index=False)
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-1
 def run_title(
     model: str,  # Name of the judge
     texts: str,  # 'summeval', or bulletins
@@ -190,7 +190,7 @@ def run_title(
     "Which judge on which texts."
     return f"{model} on {'SummEval' if texts == 'summeval' else 'bulletins, a stand-in'}"
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-2
 def questions_phrase(
     pool: pd.DataFrame,  # From `scored_summaries`
     plan: pd.DataFrame,  # From `ice_questions`
@@ -205,7 +205,7 @@ def questions_phrase(
         "when numbers and sets are"
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-3
 def dry_sentence(
     left: pd.Series,  # From `uetrust.papers.ice.live.ice_estimate`, with the replies on file
     dry: bool,  # Was nothing sent?
@@ -218,7 +218,7 @@ def dry_sentence(
         f"cost about {left['cost']:g}, {left['cost_most']:g} at most."
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-4
 YARDSTICKS = (
     "the mean of three experts' scores",
     "the checker's verdict on bulletins, which stands in for people's scores; neither they nor the judge say "
@@ -232,7 +232,7 @@ def yardstick(
     "What the scores of a run are compared with."
     return YARDSTICKS[texts != "summeval"]
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-5
 def _missing_sentence(counts, who):  # What was asked and what came
     total = counts["asked"].sum()
     words = dict(zip(MISSING_SCORES, ("hold no number", "were refused by the server", "were not sent")))
@@ -261,7 +261,7 @@ def _refused_sentence(by_k):  # Refused prompts by number of examples
         "with many examples are the short texts, so the numbers do not compare like with like."
     ]
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-6
 def _ways_sentence(corr):  # Pooled Spearman by way of choosing
     ways = corr.query("part=='ways' and level=='pooled' and coef=='spearman'")
     mean = ways.groupby(["dim", "how"], sort=False)["value"].mean()
@@ -298,7 +298,7 @@ def _sets_sentence(by_sets):  # Range over the sets of examples
         "but all sets judge the same summaries."
     ]
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-7
 def _unanswered_sentence(missing, why):  # Too few scores for any correlation
     long = pd.Series(why, dtype=object).fillna("").str.contains("context_length_exceeded").sum()
     return (

@@ -105,7 +105,7 @@ def score_spreads(
         ]
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #f7397bd0-1
 def score_histograms(
     df: pd.DataFrame,  # One row per summary, as for `correlations_by_level`
     metrics=("human", *ICE_METRICS),  # Prefixes
@@ -134,7 +134,7 @@ def released_scores_phrase(
     "How many summaries, documents and systems there are."
     return f"{len(df):,} summaries, {df['doc'].nunique()} documents, {df['system'].nunique()} systems"
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d-1
 def recomputed_cells_sentence(
     cells: pd.DataFrame,  # Rows of the ledger about Table 1 that could be recomputed: status, how
 ) -> str:  # Two sentences
@@ -146,7 +146,7 @@ def recomputed_cells_sentence(
         "the paper calls them summary-level."
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d-2
 def significance_sentence(
     tests: pd.DataFrame,  # From `significance_tests`
 ) -> str:  # Two sentences
@@ -165,7 +165,7 @@ def significance_sentence(
         f"(with 95 % intervals): {each or 'none'}."
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d-3
 def one_score_sentence(
     spreads: pd.DataFrame,  # From `score_spreads`
 ) -> str:  # One sentence
@@ -176,7 +176,7 @@ def one_score_sentence(
         f"{most['share']:.0%} of all summaries."
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d-4
 def stored_sentence(
     tests: pd.DataFrame,  # From `significance_tests`, scores as stored in the released file
 ) -> str:  # One sentence
@@ -187,7 +187,7 @@ def stored_sentence(
         "notebook shows."
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d-5
 def difference_lines(
     tests: dict,  # Name of a pair -> from `significance_tests`
 ) -> pd.DataFrame:  # pair (a panel), label, then as from `significance_tests`
@@ -205,7 +205,7 @@ def printed_unieval() -> pd.DataFrame:  # Index quality; rho, tau
     table = cells.pivot(index="group", columns="column", values="printed").rename(index=str.lower)
     return table.astype(float).loc[list(SUMMEVAL_QUALITIES), ["rho", "tau"]]
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #bde0cce4-1
 def unieval_pooled(
     df: pd.DataFrame,  # As from `uetrust.data.loaders.ice`
 ) -> pd.DataFrame:  # Index quality; spearman, kendall
@@ -213,7 +213,7 @@ def unieval_pooled(
     table = correlations_by_level(df, ["unieval"]).pivot(index="quality", columns="coef", values="pooled")
     return table.loc[list(SUMMEVAL_QUALITIES), ["spearman", "kendall"]]
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #bde0cce4-2
 def _document_blocks(
     df: pd.DataFrame,  # As from `uetrust.data.loaders.ice`
     metric: str,  # Prefix of the columns
@@ -254,7 +254,7 @@ def assignment_trial(
         index=SUMMEVAL_QUALITIES,
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #bde0cce4-3
 def assignment_lines(
     trial: pd.DataFrame,  # From `assignment_trial`
     before: pd.DataFrame,  # `unieval_pooled`, as stored
@@ -281,7 +281,7 @@ def assignment_lines(
         ]
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #bde0cce4-4
 def twins_sentence(
     pairs: pd.DataFrame,  # From `uetrust.data.loaders.identical_summaries`
 ) -> str:  # One sentence
@@ -289,7 +289,7 @@ def twins_sentence(
     equal = pairs["equal"].sum()
     return f"{len(pairs)} pairs of word-identical summaries, {equal} of them with equal UniEval scores."
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #bde0cce4-5
 def repair_check_sentence(
     after: pd.DataFrame,  # `unieval_pooled`, put back by number
     printed: pd.DataFrame,  # From `printed_unieval`
@@ -302,7 +302,7 @@ def repair_check_sentence(
         f"{len(pairs)} pairs of word-identical summaries have equal scores."
     )
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #bde0cce4-6
 def repair_sentences(
     before: pd.DataFrame,  # `unieval_pooled`, as stored
     after: pd.DataFrame,  # `unieval_pooled`, put back by number

@@ -68,7 +68,7 @@ def _transcribed_numbers(paper, path):  # Of one table; a rank printed with a nu
     numeric = pd.to_numeric(cells["printed"], errors="coerce").notna()
     return pd.concat([cells[numeric], ranks])[[*CELL_KEY, "printed", "note"]]
 
-
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #691f72c1-1
 def _four_decimals(value):
     return f"{value:.4f}"
 
@@ -92,7 +92,7 @@ def _he2024_numbers():  # Cells and printed means of Tables 3 to 11
     every = pd.concat([cells, means]).assign(paper="He et al.", group="", note=np.nan)
     return every[[*CELL_KEY, "printed", "note"]]
 
-
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #691f72c1-2
 @cache
 def _numbers():
     def table_number(path):
@@ -139,7 +139,7 @@ def _he2024_means(printed):  # Tables 3 to 11
             mean = line[over].isin(["Col Mean", "Row Mean"])
             yield from _mean_check(printed, list(line.index[~mean]), line.index[mean][0], f"mean of {name}")
 
-
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #88045cda-1
 def _ice_overall(printed):  # Table 2: Overall is the mean of four columns
     of_table = (printed["paper"] == "ICE") & (printed["table"] == 2)
     table = printed[of_table & (printed["column"] != "all dimensions")]
@@ -199,7 +199,7 @@ REPEATED_CELLS = [
     ("Schroedinger's Threshold", (2, "mean"), (4, "Xdomain|logistic: Xdomain")),
 ]
 
-
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #42b81a50-1
 def _repeats(printed):  # Numbers printed twice
     index_of = printed.reset_index().set_index(CELL_KEY)["index"]
     for paper, one, other in REPEATED_CELLS:
@@ -256,7 +256,7 @@ def _explain_difference(
         return f"the columns fit when read as {order}: then the largest difference is {gap[best]:.2g}"
     return f"largest difference in this row {gap[plain]:.2g}"
 
-
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-1
 def _recompute(part):  # Values of one part, or why there are none
     try:
         return {cell: float(value) for cell, value in part.fn().items()}, ""
@@ -295,7 +295,7 @@ def _fill_part(led, part):  # Put the values of a part into the ledger; why ther
     led.loc[i, "reason"] = part.how
     return lost
 
-
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-2
 def _with_checks(printed):  # Ledger with the consistency checks only
     led = printed.assign(status=CELL_STATUS[3], recomputed=np.nan, how="", agrees=pd.NA, data="")
     led = led.assign(reason=led["paper"].map(MISSING_DATA)).astype({"agrees": "boolean"})
@@ -325,7 +325,7 @@ def _ledger(paper):  # The ledger, and the parts without data with the reason
             )
     return led, lost
 
-
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-3
 def _of_paper(printed, paper):  # Numbers of one paper, or all
     if paper not in (None, *PAPER_PREFIXES):
         raise ValueError(f"the papers are {list(PAPER_PREFIXES)}, got {paper!r}")
@@ -352,7 +352,7 @@ def cell_ledger(
     """
     return _ledger(paper)[0].copy()
 
-
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-4
 def parts_without_data(
     paper: str = None,  # As for `cell_ledger`
 ) -> pd.DataFrame:  # Columns paper, table, data, reason
@@ -362,14 +362,14 @@ def parts_without_data(
         columns=["paper", "table", "data", "reason"],
     )
 
-
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-5
 def contradicted_cells(
     led: pd.DataFrame,  # From `cell_ledger`
 ) -> pd.DataFrame:  # Its rows that were only checked, and failed
     "Printed numbers that other printed numbers contradict."
     return led[(led["status"] == CELL_STATUS[2]) & ~led["agrees"].fillna(True)]
 
-
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-6
 def status_counts(
     led: pd.DataFrame,  # From `cell_ledger`
     by=("paper", "table"),  # Columns to count by

@@ -44,7 +44,7 @@ def system_by_document(
     "One score of every summary as a matrix, for `uetrust.evaluation.correlations`."
     return df.pivot(index="system", columns="doc", values=column)
 
-
+# %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #9243017a-1
 def level_correlations(
     df: pd.DataFrame,  # As for `system_by_document`
     metric: str,  # Column
@@ -79,7 +79,7 @@ def overlap_scores(
     "Overlap metrics of every summary, with their default settings."
     return _score_pairs(OVERLAP_METRICS, df, against)
 
-
+# %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #46953720-1
 def _score_pairs(metrics, df, against):
     pairs = list(zip(df["summary"], df[against]))
     scores = {name: [metric(summary, text) for summary, text in pairs] for name, metric in metrics.items()}
@@ -130,7 +130,7 @@ def recomputes(
 
     return add
 
-
+# %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #45694551-1
 @cache
 def _ice():
     with redirect_stdout(io.StringIO()):
@@ -178,7 +178,7 @@ def ice_table1():
         ).items()
     }
 
-
+# %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #5bfd58a7-1
 @recomputes(
     "ICE",
     2,
@@ -223,13 +223,13 @@ def fflm_table1_frank():
     }
     return by_split | by_source
 
-
+# %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #e90a461f-1
 @recomputes("FFLM", 1, "SummEval", "number of summaries")
 def fflm_table1_summeval():
     "Size of SummEval, as used for rating; the SummaC benchmark splits another selection."
     return {(f"{RATING_SECTION}: SummEval", "", "Test"): len(_summeval())}
 
-
+# %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #e90a461f-2
 @recomputes(
     "FFLM",
     1,
@@ -244,7 +244,7 @@ def fflm_table1_qags():
         for printed, name in FFLM_QAGS_SETS.items()
     }
 
-
+# %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #e90a461f-3
 @recomputes(
     "FFLM",
     3,
@@ -263,7 +263,7 @@ def fflm_table3_frank():
                 found[row, group, coef] = 100 * row_correlations(x, y, coef)[0]
     return found
 
-
+# %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #e90a461f-4
 @recomputes(
     "FFLM", 3, "SummEval", "against the source, pooled over 1,600 summaries, with mean expert consistency"
 )
@@ -275,7 +275,7 @@ def fflm_table3_summeval():
         for coef, value in level_correlations(_summeval(), metric, "consistency").items()
     }
 
-
+# %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #e90a461f-5
 @recomputes("FFLM", 3, "QAGS", "against the source, pooled", OVERLAP_BASELINES, ("QAGSCNN", "QAGSXSUM"))
 def fflm_table3_qags():
     "Correlations of the model-free baselines with QAGS' human scores."
@@ -286,7 +286,7 @@ def fflm_table3_qags():
         for coef, value in level_correlations(_qags().query("dataset==@name"), metric, "human").items()
     }
 
-
+# %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #e90a461f-6
 @recomputes("FFLM", 5, "SummEval", "means of 16 systems")
 def fflm_table5():
     "Correlations of system means."

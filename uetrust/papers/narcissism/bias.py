@@ -59,7 +59,7 @@ def _require_complete(missing):  # missing: places of scores that are not finite
             "leave out the document, generator or evaluator as a whole"
         )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/01_bias.ipynb #07dc43f9-1
 def _require_index(values, name):
     if list(values.index.names) != PANEL_KEYS:
         raise ValueError(
@@ -92,7 +92,7 @@ def score_array(
     _require_complete(missing)
     return x.reshape(*map(len, names), -1)
 
-
+# %% ../../../nbs/10_papers/03_narcissism/01_bias.ipynb #07dc43f9-2
 def mean_matrix(
     scores: pd.DataFrame,  # As from `score_panel`
 ) -> pd.DataFrame:  # Generators x evaluators
@@ -126,7 +126,7 @@ def own_cells(
         )
     return mask
 
-
+# %% ../../../nbs/10_papers/03_narcissism/01_bias.ipynb #b679a860-1
 def related_cells(
     matrix: pd.DataFrame,  # Generators x evaluators
     group: dict,  # Model -> family, training data or size
@@ -159,7 +159,7 @@ def self_rank(
     x, (j, i) = _complete_array(matrix), np.nonzero(own_cells(matrix).T)
     return pd.Series(1 + (x[:, j] > x[i, j]).sum(0), matrix.columns[j], name="self_rank")
 
-
+# %% ../../../nbs/10_papers/03_narcissism/01_bias.ipynb #5d399cd2-1
 def diagonal_excess(
     matrix: pd.DataFrame,  # Generators x evaluators, as from `normalised_scores` (or any other scale)
 ) -> pd.Series:  # By evaluator with an own generator; above 0 when it favours itself, or its model is good
@@ -168,7 +168,7 @@ def diagonal_excess(
     others = (x[:, j].sum(0) - x[i, j]) / (len(x) - 1)
     return pd.Series(x[i, j] - others, matrix.columns[j], name="diagonal_excess")
 
-
+# %% ../../../nbs/10_papers/03_narcissism/01_bias.ipynb #5d399cd2-2
 def family_excess(
     matrix: pd.DataFrame,  # Generators x evaluators, as from `normalised_scores`
     group: dict,  # Model -> family, training data or size
@@ -227,7 +227,7 @@ def self_effect(
 MAX_EXACT_MATCHINGS = factorial(8)  # Most matchings that are all tried
 Permutation = namedtuple("Permutation", "value p n exact")
 
-
+# %% ../../../nbs/10_papers/03_narcissism/01_bias.ipynb #05eb1fa4-1
 def _matchings(blocks, draws, seed):  # Permutations of the positions within blocks (rows); are they all?
     n, count = sum(map(len, blocks)), prod(factorial(len(block)) for block in blocks)
     if exact := count <= MAX_EXACT_MATCHINGS:
@@ -285,7 +285,7 @@ def mean_interval(
         x.mean(0), *np.quantile(means, INTERVAL_QUANTILES, axis=0), (1 + (means <= 0).sum(0)) / (1 + draws)
     )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/01_bias.ipynb #a97870a6-1
 def document_bootstrap(
     scores: pd.DataFrame,  # As from `score_panel`
     match: dict = None,  # As in `self_effect`
@@ -370,7 +370,7 @@ def _identifiable(gram):  # Which coefficients are not a linear combination of t
         for k in range(len(gram))
     ]
 
-
+# %% ../../../nbs/10_papers/03_narcissism/01_bias.ipynb #85ceb926-1
 def _within_documents(columns, shape):  # Design matrix [D*G*E, columns], document dummies taken out
     n_documents = shape[0]
     design = np.stack([np.broadcast_to(column, shape) for column in columns], -1).astype(float)

@@ -75,7 +75,7 @@ def generated_summaries(
         .reset_index(drop=True)
     )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #ef778bc1-1
 def _scores_by(evaluator, texts, folder, progress):  # Texts x forms
     given = [column for column in ("source", "reference") if column in texts]
     prompted = {column: evaluator.prefix + texts[column] for column in given}
@@ -103,7 +103,7 @@ def no_panel_note(
     each = [f"{n} of {name}" for name, n in lacks.items()]
     return f"none of {len(left_out)} documents has every score: summaries without one are {preview(each)}"
 
-
+# %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #ef778bc1-2
 def score_panels(
     texts: pd.DataFrame,  # As `generated_summaries`
     judges: dict,  # Name, the same as of its generator -> `NarcissismModel`
@@ -160,7 +160,7 @@ def self_bias(
         documents=scores.index.unique("document").size,
     )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #079c5b23-1
 def self_bias_sentence(
     form: str,  # Of `EVALUATOR_FORMS`
     bias: dict,  # From `self_bias`
@@ -177,7 +177,7 @@ def self_bias_sentence(
         f"{bias['smallest']:.2g}."
     )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #079c5b23-2
 RESIDUAL_COLUMNS = [
     "residual",
     "lo",
@@ -210,7 +210,7 @@ def evaluator_table(
     gaps = double_difference(scores, truth, draws, seed)
     return table.join(gaps[GAP_COLUMNS])
 
-
+# %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #079c5b23-3
 def family_effects(
     scores: pd.DataFrame,  # A panel
     judges: dict,  # Name -> `NarcissismModel`
@@ -249,7 +249,7 @@ def human_scored_summaries(
     columns = ["document", "generator", "hypothesis", "source", *reference, "human"]
     return table[columns].reset_index(drop=True)
 
-
+# %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #c8c4536b-1
 def human_correlations(
     texts: pd.DataFrame,  # document, generator (a system), hypothesis, source or reference, human
     judges: dict,  # Name -> `NarcissismModel`

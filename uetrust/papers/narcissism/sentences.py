@@ -51,14 +51,14 @@ def printed_by_evaluator() -> pd.DataFrame:  # 20 evaluators x (benchmark, coeff
     table = printed.pivot(index="row", columns=["col_group", "column"], values="value")
     return table.reindex(printed["row"].unique())
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #4eed5c99-1
 def family_of(
     evaluators: pd.Index,  # Their names
 ) -> pd.Series:  # BART, T5, GPT, FLANT5 or Cohere
     "The family of each evaluator."
     return evaluators.to_series().str.extract("^(BART|T5|GPT|FLANT5|Cohere)")[0]
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #4eed5c99-2
 def printed_tests(
     printed: pd.DataFrame,  # From `printed_by_evaluator`
     draws: int = 2000,  # Noisy copies behind the rank intervals
@@ -82,7 +82,7 @@ def printed_tests(
     correlated = pd.concat({key: tests(key, 0.8)["holm_best"] for key in keys})
     return table.assign(holm_best_08=correlated).reset_index()
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #4eed5c99-3
 def tests_summary(
     table: pd.DataFrame,  # From `printed_tests`
 ) -> pd.DataFrame:  # One row per (benchmark, coefficient, n): best, highest, lowest, counts after Holm, ranks
@@ -107,7 +107,7 @@ def tests_summary(
         [dict(zip(keys, key)) | summary(rows) for key, rows in table.groupby(keys, sort=False)]
     )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #4eed5c99-4
 FAMILY_COLORS = dict(BART="#4477aa", T5="#c8384f", GPT="#228833", FLANT5="#8a6d00", Cohere="#666666")
 
 
@@ -123,7 +123,7 @@ def family_lines(
         color=pd.Series(family).map(FAMILY_COLORS).to_numpy(),
     )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #4eed5c99-5
 def name_families(
     ax,  # Axes, or None
 ):  # The same
@@ -133,7 +133,7 @@ def name_families(
     ax.legend(frameon=False, fontsize=8, loc="lower left")
     return ax
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #4eed5c99-6
 def correlations_sentence(
     summary: pd.DataFrame,  # From `tests_summary`
 ) -> str:  # Some sentences per benchmark
@@ -178,7 +178,7 @@ def benchmark_agreement(
         )
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #d26339e2-1
 def benchmarks_sentence(
     agree: pd.DataFrame,  # From `benchmark_agreement`
 ) -> str:  # One sentence
@@ -211,7 +211,7 @@ def human_scores() -> (
     )
     return rows.set_index(["document", "generator"])[["human", "words"]].astype(float)
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #df62210f-1
 def table_1_recomputed(
     rows: pd.DataFrame,  # From `human_scores`
 ) -> pd.DataFrame:  # row, column, value (printed), recomputed, equal, on_boundary (of rounding)
@@ -228,7 +228,7 @@ def table_1_recomputed(
         on_boundary=((table["recomputed"] * 1000).round(6) % 10 == 5),
     )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #df62210f-2
 def system_gaps(
     rows: pd.DataFrame,  # From `human_scores`
     draws: int = 2000,  # Bootstrap samples of the documents
@@ -248,7 +248,7 @@ def system_gaps(
         pd.MultiIndex.from_product([by_column, ["gap", "lo", "hi"]]),
     ).T
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #df62210f-3
 def gap_lines(
     gaps: pd.DataFrame,  # From `system_gaps`
     name: str,  # 'human' or 'words'
@@ -256,14 +256,14 @@ def gap_lines(
     "Gaps of one quantity."
     return gaps[name].rename(columns=dict(gap="value")).rename_axis("label").reset_index()
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #df62210f-4
 def flat_columns(
     gaps: pd.DataFrame,  # From `system_gaps`
 ) -> pd.DataFrame:  # systems, human_gap, human_lo, ...
     "Gaps with plain column names, for a file."
     return gaps.set_axis(["_".join(pair) for pair in gaps], axis=1).rename_axis("systems").reset_index()
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #df62210f-5
 def own_gaps(
     rows: pd.DataFrame,  # From `human_scores`
     draws: int = 2000,  # Bootstrap samples of the documents
@@ -281,14 +281,14 @@ def own_gaps(
     }
     return pd.DataFrame(columns, rows.index.unique("generator")).loc[list(SYSTEMS)].rename_axis("generator")
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #df62210f-6
 def length_correlation(
     rows: pd.DataFrame,  # From `human_scores`
 ) -> float:  # Spearman, pooled
     "Correlation of human score and length."
     return evaluator_correlations(rows[["human"]], rows["words"]).loc["human", "spearman"]
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #df62210f-7
 def table_1_sentence(
     table: pd.DataFrame,  # From `table_1_recomputed`
 ) -> str:  # Two sentences
@@ -302,7 +302,7 @@ def table_1_sentence(
         f"ones. On the rounding boundary: {each or 'none'}."
     )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #df62210f-8
 def gaps_sentence(
     gaps: pd.DataFrame,  # From `system_gaps`
     own: pd.DataFrame,  # From `own_gaps`
@@ -378,7 +378,7 @@ def judge_overview(
         ]
     ).set_index("model")
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #bd340a11-1
 def grid_phrase(
     texts: dict,  # Dataset -> texts, from `uetrust.papers.narcissism.live.generated_summaries`
 ) -> str:  # Without a full stop
@@ -389,14 +389,14 @@ def grid_phrase(
         for dataset, written in texts.items()
     )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #bd340a11-2
 def standardised_means(
     scores: pd.DataFrame,  # One panel
 ) -> pd.DataFrame:  # generator, then a column per judge
     "Mean standardised score of each judge for each writer: the numbers behind the figure."
     return mean_matrix(standardised_scores(scores)).reset_index()
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #bd340a11-3
 def _summary_words(
     texts: pd.DataFrame,  # From `uetrust.papers.narcissism.live.generated_summaries`
 ) -> pd.Series:  # Index (document, generator)
@@ -417,7 +417,7 @@ def panels_by_dataset(
         lost |= {(dataset, form): gone[form] for form in found}
     return panels, lost
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #bd340a11-4
 def panel_name(
     dataset: str,  # As in a (dataset, generator) pair
     form: str,  # Of `uetrust.papers.narcissism.live.EVALUATOR_FORMS`
@@ -425,7 +425,7 @@ def panel_name(
     "Name of the figure of a panel."
     return f"self_bias--{dataset}--{form}"
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #bd340a11-5
 def plot_panel(
     scores: pd.DataFrame,  # One panel
     lost: dict | None = None,  # Documents left out, from `panels_by_dataset`
@@ -445,7 +445,7 @@ def plot_panel(
     fig.tight_layout()
     return fig
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #bd340a11-6
 def panel_sentence(
     key: tuple,  # (dataset, form)
     scores: pd.DataFrame,  # The panel
@@ -463,7 +463,7 @@ def panel_sentence(
     lacks = f" {len(lost)} documents lack a score and are left out." if lost else ""
     return f"On {dataset}: {self_bias_sentence(form, self_bias(scores, draws, seed, lost))}{relatives}{lacks}"
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #bd340a11-7
 def judge_by_judge(
     panels: dict,  # From `panels_by_dataset`
     texts: dict,  # Dataset -> texts
@@ -483,14 +483,14 @@ def judge_by_judge(
         ignore_index=True,
     )
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #bd340a11-8
 def judge_sentences(
     each: pd.DataFrame,  # From `judge_by_judge`
 ) -> list:  # One paragraph per panel
     "How many evaluators favour themselves, and how scores move with length."
     return [_judges_said(*key, rows) for key, rows in each.groupby(["dataset", "form"], sort=False)]
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_sentences.ipynb #bd340a11-9
 def _judges_said(dataset, form, rows):
     if rows["residual"].isna().all():
         return f"{dataset}, {form}: no document has every score, so nothing is said of an evaluator."

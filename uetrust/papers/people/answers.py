@@ -78,7 +78,7 @@ def store_cosines(
         partial.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     return found
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #f6898803-1
 def stored_cosines(
     data: str,  # As `uetrust.data.answers.answers` takes it
 ) -> pd.DataFrame:  # Samples x `COSINES`; without columns for other answers than those of the stored table
@@ -110,7 +110,7 @@ class JudgedAnswers(NamedTuple):
     uncertainty: pd.DataFrame  # Answers x methods, larger is less certain
     questions: pd.Series  # Text of the question of each answer: what intervals draw
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #90c33cb3-1
 def _answer_metrics(own):
     texts = pd.DataFrame(dict(id=own["sample"], hypothesis=own["answer"], references=own["golds"]))
     return wide_table(compute_metrics(texts, {}, ANSWER_METRICS, progress=False).table)
@@ -138,7 +138,7 @@ def chosen_systems(
     "Systems that a page is about."
     return tuple(every) if system == "all" else tuple(system.split())
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #90c33cb3-2
 def judged_systems(
     data: str = "evouna-nq",  # As `uetrust.data.answers.answers` takes it
     systems=EVOUNA_SYSTEMS,  # Of the set
@@ -173,7 +173,7 @@ def answers_prr(
     found = pd.concat(parts, ignore_index=True)
     return found[["system", *(name for name in found if name != "system")]]
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #936ddcc8-1
 def method_panels(
     rows: pd.DataFrame,  # From `answers_prr`
     methods: tuple,  # A panel for each
@@ -203,7 +203,7 @@ class Gap(NamedTuple):
     above: int  # Systems in which the whole interval by the metric lies above that by people
     systems: int
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #aedcee00-1
 def _by_system(rows, method, metric):
     found = rows[(rows["method"] == method) & (rows["metric"] == metric)]
     return {row["system"]: row for _, row in found.iterrows()}
@@ -221,7 +221,7 @@ def widest_gap(
     values = with_interval(people[worst]), with_interval(found[worst])
     return Gap(SYSTEM_NAMES.get(worst, worst), *values, above, len(people))
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #aedcee00-2
 def prr_range(
     rows: pd.DataFrame,  # From `answers_prr`
     method: str = "other_systems_f1",
@@ -249,7 +249,7 @@ def answers_regret(
         found[system] = people_choice_regret(quality, methods, one.questions, "human", **studies)
     return found
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #eee98b6d-1
 def answers_regret_rows(
     parts: dict,  # From `answers_regret`
 ) -> pd.DataFrame:  # system ('all': their mean), n, held_out, metric, value, lo, hi, pick, share
@@ -258,7 +258,7 @@ def answers_regret_rows(
     rows = pd.concat([*rows, pooled_regret(parts).assign(system="all")], ignore_index=True)
     return rows[rows["held_out"]].reset_index(drop=True)
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #eee98b6d-2
 def mean_regret(
     rows: pd.DataFrame,  # From `answers_regret_rows`
 ) -> dict:  # Metric, 'human' or 'random' -> '0.18 [0.06, 0.33]'
@@ -266,7 +266,7 @@ def mean_regret(
     pooled = rows[rows["system"] == "all"].set_index("metric")
     return {metric: with_interval(row) for metric, row in pooled.iterrows()}
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #eee98b6d-3
 def regret_panel(
     rows: pd.DataFrame,  # From `answers_regret_rows`
 ) -> pd.DataFrame:  # For `uetrust.papers.people.plots.plot_regret`
@@ -305,7 +305,7 @@ def judged_table(
 
     return pd.concat([of_system(*item) for item in judged.items()], ignore_index=True)
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #4ab3d6c8-1
 def metric_as_judge(
     judged: dict,  # System -> `JudgedAnswers`
     metric: str = "lexical_match",
@@ -346,7 +346,7 @@ def judge_prr(
     every = {name: prr_value(own["people"], own["uncertainty"]) for name, own in table.groupby("system")}
     return found.drop(columns="measure").assign(all_people=found["group"].map(every))
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #7ef9e007-1
 JUDGE_WAYS = {
     "judge": "the judge alone",
     "people": "the labels alone",
@@ -364,7 +364,7 @@ def judge_panel(
     order = found["by"].map({by: i for i, by in enumerate(JUDGE_WAYS)})
     return found.assign(**names, **ends).iloc[np.argsort(order, kind="stable")]
 
-
+# %% ../../../nbs/10_papers/08_people/13_answers.ipynb #7ef9e007-2
 def judge_errors(
     found: pd.DataFrame,  # From `judge_prr`
 ) -> pd.DataFrame:  # by, error (mean over systems of the distance to the PRR by all labels), above, systems

@@ -75,7 +75,7 @@ def _pairs_within(right, score, texts):  # Per text: pairs of a right and a wron
         rows.append((order.size, order.sum()))
     return np.array(rows, float)
 
-
+# %% ../../../nbs/10_papers/08_people/14_biographies.ipynb #49825afb-1
 def _within(facts, score, draws, seed):  # (won - lost) / all pairs, the ends of its interval, and p
     pairs = _pairs_within(facts["right"], facts[score], facts["person"])
     drawn = bootstrap_counts(len(pairs), draws, np.random.default_rng(seed)) @ pairs

@@ -40,7 +40,7 @@ def _doses_of(
         found |= {("own texts", d): degraded_truth(truth, own=own, own_dose=d) for d in OWN_DOSES}
     return found
 
-
+# %% ../../../nbs/10_papers/08_people/07_doses.ipynb #a0da8531-1
 def _choice_regrets(
     truth: np.ndarray,  # Of the texts, shape [N]
     metrics: np.ndarray,  # Shape [N,K]
@@ -81,7 +81,7 @@ def _dose_rows(
         parts.append(about.assign(n=n, regret=regret, error=error))
     return pd.concat(parts, ignore_index=True).assign(random=(value.max() - value).mean(), draws=draws)
 
-
+# %% ../../../nbs/10_papers/08_people/07_doses.ipynb #a0da8531-2
 def _metric_rows(
     truth: np.ndarray,  # Of the texts
     metrics: pd.DataFrame,  # Texts x metrics
@@ -127,7 +127,7 @@ def _world_doses(
     doses.append(rows.assign(set="bulletins, tiny-bart and tiny-llama pooled"))
     return pd.concat(doses, ignore_index=True), pd.concat(real, ignore_index=True)
 
-
+# %% ../../../nbs/10_papers/08_people/07_doses.ipynb #f193718c-1
 def _people_doses(
     pairs: tuple = TRANSLATION_PAIRS,  # Language pairs
     draws: int = 200,  # Studies
@@ -189,7 +189,7 @@ def noise_sentence(
         f"error of a set is {largest:.3f})."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/07_doses.ipynb #c55ef10b-1
 def bias_sentence(
     rows: pd.DataFrame,  # From `_dose_rows`, with the column set
 ) -> str:
@@ -207,7 +207,7 @@ def bias_sentence(
                 parts.append(f"{words} of {dose:+g} costs {_range(extra[biased['dose'] == dose])} more")
     return f"With {most['n'].iloc[0]} texts and no noise, by set: {'; '.join(parts)}, in PRR than the truth."
 
-
+# %% ../../../nbs/10_papers/08_people/07_doses.ipynb #c55ef10b-2
 def real_metrics_sentence(
     doses: pd.DataFrame,  # From `_dose_rows`, with the column set
     real: pd.DataFrame,  # From `_metric_rows`, with the column set
@@ -229,7 +229,7 @@ def real_metrics_sentence(
         f"{low:+.3f} and {high:+.3f}: the correlation alone does not say how good a metric is."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/07_doses.ipynb #c55ef10b-3
 def plot_doses(
     doses: pd.DataFrame,  # From `_dose_rows`, with the column set
     real: pd.DataFrame,  # From `_metric_rows`, with the column set

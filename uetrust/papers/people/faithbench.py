@@ -32,7 +32,7 @@ def faithbench_scores(
     words = table.set_index("sample")["summary"].str.split().str.len()
     return detectors.join(metrics).assign(fewer_words=-words)
 
-
+# %% ../../../nbs/10_papers/08_people/11_faithbench.ipynb #0a9c8fe4-1
 def score_kind_of(
     name: str,  # A column of `faithbench_scores`
 ) -> str:
@@ -101,7 +101,7 @@ def accuracy_where_they_disagree(
     first, second = a * (1 - b), b * (1 - a)
     return first / (first + second)
 
-
+# %% ../../../nbs/10_papers/08_people/11_faithbench.ipynb #6609a718-1
 def disagreement_simulation(
     noise: tuple = (0.7, 0.7, 1.0, 1.5),  # Standard deviation of each detector's error
     n: int = 20_000,  # Texts

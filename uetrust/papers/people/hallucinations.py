@@ -21,7 +21,7 @@ def by_article(
     "One column of the summaries as a table."
     return table.pivot(index="system", columns="document", values=column)
 
-
+# %% ../../../nbs/10_papers/08_people/15_hallucinations.ipynb #eb244fab-1
 def xsum_agreement(
     draws: int = 1000,  # Bootstrap samples of the articles
     seed: int = 42,  # Of the samples

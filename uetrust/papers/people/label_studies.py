@@ -22,12 +22,12 @@ def coverage_path() -> Path:
     "The kept table of the last `make bench PART=coverage`."
     return root() / "data" / "coverage.csv"
 
-
+# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #a2290745-1
 def chooser_path() -> Path:
     "The kept table of which texts to label."
     return root() / "data" / "next_labels.csv"
 
-
+# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #a2290745-2
 def variants_path() -> Path:
     "The kept table of other measures, and of documents."
     return root() / "data" / "coverage_variants.csv"
@@ -41,7 +41,7 @@ def kept_table(
         raise FileNotFoundError(f"{path} is not there: make bench PART=coverage makes it")
     return pd.read_csv(path)
 
-
+# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #8347c987-1
 def kept_about(
     path: Path,  # Of a stored table
 ) -> dict:  # command, studies, seed, versions

@@ -29,7 +29,7 @@ class Kind(NamedTuple):
     scale: str  # Under the axis
     limit: str  # What it does not show
 
-
+# %% ../../../nbs/10_papers/08_people/16_overview.ipynb #453b4a05-1
 OUTPUT_KINDS = dict(
     answers=Kind(
         "Answers: their length as uncertainty",
@@ -69,7 +69,7 @@ def _biography_rows(found):  # From `facts_found`
     found = found.assign(kind="biographies", label=names + ", " + found["system"], series=found["level"])
     return found.sort_values("score", key=lambda names: names != "words", kind="stable")
 
-
+# %% ../../../nbs/10_papers/08_people/16_overview.ipynb #453b4a05-2
 _SUMMARY_METRICS = dict(rouge_1="ROUGE-1", rouge_l="ROUGE-L", bertscore="BERTScore", entailment="entailment")
 
 
@@ -112,7 +112,7 @@ def stored_overview() -> pd.DataFrame:  # As from `people_overview`
     "The table that `make cards` keeps in the repository."
     return pd.read_csv(root() / OVERVIEW_FILE)
 
-
+# %% ../../../nbs/10_papers/08_people/16_overview.ipynb #39bcc8da-1
 def overview_sentences(
     rows: pd.DataFrame,  # From `people_overview`
 ) -> dict:  # Kind -> what was found, with n and intervals
@@ -179,7 +179,7 @@ def _answer_set(name, systems):
     found = answers_prr(judged)
     return found.assign(measure="PRR", documents=found["system"].map(questions))
 
-
+# %% ../../../nbs/10_papers/08_people/16_overview.ipynb #7816ecf8-1
 def _fact_set(name, systems):
     found = facts_found(scored_facts(tuple(systems) or BIOGRAPHIES_AT_HAND))
     measure = found["level"].map(lambda level: "PRR" if level == "between texts" else "2 AUC - 1")

@@ -46,7 +46,7 @@ def _planned_row(
         out |= dict(zip(("share", "error"), found))
     return out
 
-
+# %% ../../../nbs/10_papers/08_people/06_planned.ipynb #b29a12aa-1
 def _planned_table(
     sets: dict,  # Name -> (quality, uncertainty), as from `_judged_pair`
     draws: int = 300,  # Studies of each comparison
@@ -84,7 +84,7 @@ def _pilot_table(
             rows.append(row | dict(lo=lo, middle=middle, hi=hi, covered=inside.mean(), pilots=pilots))
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/10_papers/08_people/06_planned.ipynb #b29a12aa-2
 def _annotators_of_pairs(
     pairs: tuple = ("et-en", "ne-en", "ro-en", "si-en"),  # Where six people judged
     split: str = "test20",  # Of the translations
@@ -129,7 +129,7 @@ def planned_sentence(
         f"{LARGEST_STUDY:,} texts and were not drawn."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/06_planned.ipynb #cd8cab2d-1
 def pilot_sentence(
     rows: pd.DataFrame,  # From `_pilot_table`
 ) -> str:
@@ -142,7 +142,7 @@ def pilot_sentence(
         f"{rows['covered'].mean():.0%} of the pilots."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/06_planned.ipynb #cd8cab2d-2
 def annotators_sentence(
     rows: pd.DataFrame,  # From `_annotators_of_pairs`, one comparison
 ) -> str:
@@ -157,7 +157,7 @@ def annotators_sentence(
     first, second, n = rows["first"].iloc[0], rows["second"].iloc[0], rows["sentences"].iloc[0]
     return f"To tell {first} from {second} by people, planned from {n:,} sentences each: {'; '.join(said)}."
 
-
+# %% ../../../nbs/10_papers/08_people/06_planned.ipynb #cd8cab2d-3
 def plot_planned(
     rows: pd.DataFrame,  # From `_planned_table`
     pilots: pd.DataFrame,  # From `_pilot_table`

@@ -19,7 +19,7 @@ METRIC_COLORS |= dict(
 )
 _YARDSTICKS = ("people", "random", "metrics")
 
-
+# %% ../../../nbs/10_papers/08_people/04_plots.ipynb #b7635667-1
 def _color(metric):
     return METRIC_COLORS.get(metric, "#777777")
 
@@ -65,7 +65,7 @@ def _line(ax, rows, name, color, label, **style):
     ax.plot(line["n"], line["value"], color=color, label=label, marker="o", ms=3.5, **style)
     return line
 
-
+# %% ../../../nbs/10_papers/08_people/04_plots.ipynb #f784ed3f-1
 def plot_regret_by_size(
     rows: pd.DataFrame,  # From `uetrust.papers.people.tables.people_regret_rows`
     title: str = "",  # Above the plot
@@ -127,7 +127,7 @@ def plot_judges(
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
-
+# %% ../../../nbs/10_papers/08_people/04_plots.ipynb #8bc51e30-1
 def plot_agreement_by_size(
     rows: pd.DataFrame,  # n, metric, value of one pair, from `uetrust.papers.people.tables.ranking_rows`
     title: str = "",  # Above the plot

@@ -143,7 +143,7 @@ def inference_dir() -> Path:  # In the repository
     "Folder of the stored tables of heavy simulations about inference."
     return root() / "data" / "inference"
 
-
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #d9fcc939-1
 def store_inference(
     name: str,  # Of the table
     table: pd.DataFrame,  # What is stored
@@ -160,7 +160,7 @@ def store_inference(
         partial.write_text(text + "\n", encoding="utf-8")
     return path
 
-
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #d9fcc939-2
 def stored_inference(
     name: str,  # Of a table
 ) -> pd.DataFrame:
@@ -171,7 +171,7 @@ def stored_inference(
         raise FileNotFoundError(f"{path} is not there; stored are {preview(known)}")
     return pd.read_csv(path)
 
-
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #d9fcc939-3
 def store_promises(
     draws: int = 1000,  # Calibration sets of each row
     seed: int = 0,  # Of the draws
@@ -186,7 +186,7 @@ def store_promises(
 def _truth_rows(rows):  # Calibrated on the truth or on people
     return rows["label"].isin(["truth", "people"])
 
-
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #6e4650d8-1
 def _range(values, spec=".0%"):
     low, high = format(values.min(), spec), format(values.max(), spec)
     return low if low == high else f"{low} to {high}"
@@ -227,7 +227,7 @@ def promise_sentences(
     kept = f"with {full} it keeps {_range(truth['kept'])}"
     return [valid, broken, f"Labels by the truth or by people: {each}; {kept}."]
 
-
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #6e4650d8-2
 def plot_promises(
     rows: pd.DataFrame,  # From `_promise_table`
 ):  # The figure

@@ -51,12 +51,12 @@ class GivenTexts(NamedTuple):
     quality: pd.DataFrame  # By id: judgements, larger is better
     left_out: dict  # Reason -> texts
 
-
+# %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #a718acd0-1
 TOFU_PROMPT = (  # The prompts of TofuEval's systems were not published with their summaries
     "Document: {source}\nSummarize the document with a focus on {topic}, in fewer than 50 words."
 )
 
-
+# %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #a718acd0-2
 def _ragtruth(writer, task, split, folder):
     table = ragtruth(folder)
     if writer not in set(table["model"]):
@@ -99,6 +99,8 @@ def _bulletins(writer, task, split, folder):  # Every second text belongs to the
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #5ad10001
 SUMMARY_PROMPT = "Summarize this article in three sentences.\n\n{source}"
+
+# %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #5ad10001-1
 BIOGRAPHY_PROMPT = "Tell me a bio of {source}."
 
 
@@ -158,7 +160,7 @@ def given_texts(
     named = writer if dataset == "ragtruth" else ""
     return GivenTexts(dataset, named, texts, quality.loc[texts["id"]], left_out)
 
-
+# %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #5ad10002-1
 def sets_at_hand(
     names: list,  # Of `GIVEN_SETS`
     **options,  # Of `given_texts`
@@ -184,7 +186,7 @@ def parse_readers(
         raise ValueError(f"readers are written WRITER:CHECKPOINT with spaces between, got {bad[0]!r}")
     return {writer: checkpoint for writer, _, checkpoint in pairs}
 
-
+# %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #11b474be-1
 def reading_folder(
     parent,  # Folder of all readings
     given: GivenTexts,  # From `given_texts`
@@ -204,7 +206,7 @@ def reading_settings(
         samples=0, max_new_tokens=longest, max_prompt=max_prompt, prompt="{source}", document="{source}"
     )
 
-
+# %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #11b47401-1
 def fill_given_bank(
     folder,  # From `reading_folder`
     given: GivenTexts,  # From `given_texts`
@@ -286,7 +288,7 @@ def given_prr(
     read = read_statistics(Path(folder) / "conditional")
     return _GivenPRR(table, int((read["cut"] > 0).sum()), int((read["text_cut"] > 0).sum()))
 
-
+# %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #36657301-1
 def given_sentence(
     prr: _GivenPRR,
     given: GivenTexts,  # The same texts

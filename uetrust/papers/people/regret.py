@@ -54,7 +54,7 @@ class Regret(NamedTuple):
     table: pd.DataFrame
     replicates: dict  # (n, metric) -> bootstrap values of the regret, shape [draws]
 
-
+# %% ../../../nbs/10_papers/08_people/02_regret.ipynb #043e7610-1
 def _picked(values):  # PRR [B,M,K] to (choice [B,K], whether there is one)
     defined = ~np.isnan(values).any(1)
     return np.where(np.isnan(values), -np.inf, values).argmax(1), defined
@@ -82,7 +82,7 @@ def _choices(quality, scores, counts):  # Metric -> (choice of each study, wheth
     names = list(quality)
     return {name: (pick[:, k], defined[:, k]) for k, name in enumerate(names)}
 
-
+# %% ../../../nbs/10_papers/08_people/02_regret.ipynb #043e7610-2
 def _shares(pick, defined, methods):  # How often each method is chosen
     return np.bincount(pick[defined], minlength=methods) / max(defined.sum(), 1)
 
@@ -118,7 +118,7 @@ def _row(n, held_out, metric, loss, people, chosen, methods):
     row = dict(n=n, held_out=held_out, metric=metric, value=value, lo=lo, hi=hi, studies=int(defined.sum()))
     return row | dict(pick=methods[shares.argmax()], share=shares.max()), value + spread
 
-
+# %% ../../../nbs/10_papers/08_people/02_regret.ipynb #043e7610-3
 def _random_row(n, held_out, loss, people, methods):  # A method drawn at random
     value, spread = float(np.nanmean(loss)), (people.boot - people.whole).mean(1)
     lo, hi = value + np.quantile(spread, [0.025, 0.975])
@@ -174,7 +174,7 @@ def pooled_regret(
         out.append(about | dict(sets=len(found)))
     return pd.DataFrame(out)
 
-
+# %% ../../../nbs/10_papers/08_people/02_regret.ipynb #05b98b85-1
 def with_votes(
     part: Regret,  # Of one set of texts
     families: dict,  # Metric -> what it counts; metrics that are not in it have no vote
@@ -214,7 +214,7 @@ def first_judges(
     means = np.cumsum(mixed, 1) / np.arange(1, judgements.shape[1] + 1)
     return pd.DataFrame(means, columns=[f"people_{k + 1}" for k in range(judgements.shape[1])])
 
-
+# %% ../../../nbs/10_papers/08_people/02_regret.ipynb #de98ff42-1
 def _rank_correlations(values, others):  # Spearman over methods, [B,M,K] with [B,M,K]; NaN where undefined
     from scipy.stats import rankdata
 

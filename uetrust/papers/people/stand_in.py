@@ -73,7 +73,7 @@ def stored_reader_scores(
     scores = table.drop(columns=["document", "system"]).astype(float)
     return table[["document", "system"]].join(scores)
 
-
+# %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #64e96434-1
 def _kept_scores(given, scores):  # document, system, and 32-bit numbers
     about = given.texts.set_index("id")[["document", "system"]]
     return about.join(scores.replace([np.inf, -np.inf], np.nan).dropna(axis=1, how="all").astype(np.float32))
@@ -91,7 +91,7 @@ def read_set(
     folder = Path(runs or root() / "runs" / READER / "read") / name
     return read_given_texts(folder, given, checkpoint, READ_PASSES, **options), given
 
-
+# %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #64e96434-2
 def reader_scores(
     name: str,  # Of `STAND_IN_SETS`
     **options,  # Of `read_set`
@@ -117,7 +117,7 @@ def judged_texts(
     drawn = [part.index[rng.integers(len(part))] for _, part in ratings.groupby("doc", sort=False)]
     return ratings.loc[drawn]
 
-
+# %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #05ea4963-1
 def forced_grades(
     texts: pd.DataFrame,  # id, source, hypothesis
     model,  # From `uetrust.models.load.load_model`
@@ -226,8 +226,6 @@ SHOWN_SCORES = dict(  # As a figure names them
     output_length="number of words",
     copied_bigrams="bigrams not copied",
 )
-
-
 DETECTORS_SHOWN = {"hhem-2.1": "HHEM 2.1", "gpt-4-turbo": "GPT-4 Turbo"}  # Of FaithBench
 
 
@@ -239,7 +237,7 @@ def score_role(
         return "baseline"
     return "metric" if name in METRICS_SHOWN or name in FAITHBENCH_DETECTORS else "reader"
 
-
+# %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #c1119679-1
 def reader_prr(
     name: str,  # Of `STAND_IN_SETS`
     **options,  # draws and seed of `prr_within_systems`
@@ -252,7 +250,7 @@ def reader_prr(
     found = prr_at_levels(quality, scores, table[["document", "system"]], **options)
     return found.assign(role=found["method"].map(score_role))
 
-
+# %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #c1119679-2
 def reader_prr_at_hand(
     **options,  # draws and seed of `prr_within_systems`
 ) -> tuple[dict, dict]:  # Set -> table from `reader_prr`; set -> why it is not at hand
@@ -276,7 +274,7 @@ def shown_rows(
     labels = shown["method"].map(names)
     return shown.assign(label=labels, group=shown["metric"], series=shown["level"])
 
-
+# %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #0ea0ac50-1
 def paired_difference(
     name: str,  # Of `STAND_IN_SETS`
     metric: str,  # A judgement
@@ -330,7 +328,7 @@ def _p_true(given, model, folder, progress):  # By id: share of False among the 
     compute_p_true(folder / "asked", bank, *asked, progress=progress)
     return reading_scores(folder, given)["p_true_normalized"]
 
-
+# %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #3b050c73-1
 def _all_grades(texts, path, folder):  # By id: grade_DIM, probability_DIM; a dimension on file is read
     from uetrust.models.load import load_model
 

@@ -35,7 +35,7 @@ def carried_model(
     folder = package_checkpoint(package)
     return dict(embedding=folder) if folder else {}
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #db5082e9-1
 def rated_summaries(
     documents: int = 100,  # Articles, of 100
 ) -> pd.DataFrame:  # As from `uetrust.data.loaders.summeval`
@@ -43,7 +43,7 @@ def rated_summaries(
     ratings = summeval()
     return ratings[ratings["doc"].isin(ratings["doc"].unique()[:documents])]
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #db5082e9-2
 def texts_to_grade(
     ratings: pd.DataFrame,  # From `rated_summaries`
 ) -> pd.DataFrame:  # id, hypothesis, source, reference (the first of eleven)
@@ -57,7 +57,7 @@ def texts_to_grade(
         )
     )
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #db5082e9-3
 AGAINST_SOURCE = [
     "rouge_1",
     "rouge_2",
@@ -76,7 +76,7 @@ def without_reference(
         if "| source" in name or any("source" in leaf for leaf in required_inputs(name))
     ]
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #db5082e9-4
 def _with_each_reference(texts, references, models):  # A text is encoded once, however often compared
     names = [name for name in metric_names("summaries") if "embedding_reference" in required_inputs(name)]
     pairs = texts.assign(reference=references).explode("reference", ignore_index=True)
@@ -113,7 +113,7 @@ def graded_summaries(
     modules = ("papers.people.summeval",)
     return shipped_scores("summeval", about, modules, lambda: _graded(texts, references, models))
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #db5082e9-5
 def score_columns(
     scores: pd.DataFrame,  # Table of `graded_summaries`
     ids,  # Summaries, in order
@@ -142,7 +142,7 @@ def correlations_with_people(
         ]
     )
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #0f088da3-1
 def intervals_with_people(
     table: pd.DataFrame,  # As for `correlations_with_people`
     metrics,  # Columns with metrics
@@ -197,7 +197,7 @@ def gains_by_references(
     ]
     return pd.DataFrame(rows).drop(columns=["draws", "undefined"])
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #e0204aec-1
 def references_sentence(
     gains: pd.DataFrame,  # From `gains_by_references`
 ) -> str:  # One sentence
@@ -233,7 +233,7 @@ def printed_beside_own(
         }
     ).T
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #7c5d702a-1
 def copying_sentence(
     versus: pd.DataFrame,  # From `printed_beside_own`
 ) -> str:  # Two sentences
@@ -268,7 +268,7 @@ def coordinate_similarities(
         )
     )
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #2ec9dfc5-1
 def coordinates_sentence(
     alike: pd.DataFrame,  # From `coordinate_similarities`
 ) -> str:  # One sentence
@@ -292,14 +292,14 @@ def uncertainties_and_metrics(
     own = without_reference(columns)
     return -columns.loc[common, own].join(released[names]), columns.loc[common].drop(columns=own)
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #936bc48b-1
 def by_quality(
     parts: dict,  # Quality -> table
 ) -> pd.DataFrame:  # The rows of all, with a column quality in front
     "One table of several, by the rating that they stand for."
     return pd.concat(parts, names=["quality", "row"]).reset_index("quality")
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #936bc48b-2
 def choice_sentence(
     quality: str,  # Rating by people
     worth: pd.Series,  # PRR of each uncertainty against this rating
@@ -318,7 +318,7 @@ def choice_sentence(
         f"{regret['a random method']:.2f} by a random draw."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #936bc48b-3
 def best_by_quality(
     worth: dict,  # Quality -> PRR of uncertainties, metrics and the rating x uncertainties
     count: int = 4,  # Uncertainties to show
@@ -341,7 +341,7 @@ def summaries_phrase(
         f"systems, {different:,} of them different"
     )
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #d02e8f5f-1
 def no_package_sentence(
     models: dict,  # From `carried_model`
     package: str,  # Its package
@@ -354,14 +354,14 @@ def no_package_sentence(
         "follows is about the metrics without a model."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #d02e8f5f-2
 def spearman_by_metric(
     every: pd.DataFrame,  # From `correlations_with_people`
 ) -> pd.DataFrame:  # Metrics x (quality, level)
     "Spearman's rho with people."
     return every.set_index(["metric", "quality", "level"])["spearman"].unstack(["quality", "level"])
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #d02e8f5f-3
 LEVEL_WORDS = dict(text="inside an article", system="over means of systems", pooled="over all summaries")
 
 
@@ -381,7 +381,7 @@ def highest_sentence(
         "is too good by chance."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #d02e8f5f-4
 def encoder_sentence(
     every: pd.DataFrame,  # From `correlations_with_people`
     ends: pd.DataFrame,  # From `intervals_with_people`
@@ -404,7 +404,7 @@ def encoder_sentence(
         f"the reference it is number {int(rank)} by relevance inside an article."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/10_summeval.ipynb #d02e8f5f-5
 def not_graded_sentence(
     missing: dict,  # Metric -> what it lacks, from `uetrust.scoring.metrics.compute_metrics`
 ) -> str:  # One sentence

@@ -63,14 +63,14 @@ def chosen_pairs(
         raise ValueError(f"no language pair {unknown[0]!r}; there are {list(TRANSLATION_PAIRS)}")
     return names
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #604ceee3-1
 def methods_to_choose(
     judged: JudgedTranslations,  # One pair
 ) -> pd.DataFrame:  # Samples x methods
     "Uncertainty methods without the baselines."
     return judged.uncertainty[without_baselines(judged.uncertainty)]
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #604ceee3-2
 def metrics_to_choose_by(
     judged: JudgedTranslations,  # One pair
     people: str = "da_z",  # Judgement that choices are judged by
@@ -79,7 +79,7 @@ def metrics_to_choose_by(
     other = [name for name in judged.quality if name not in ("da", "da_z") and not name.startswith("person_")]
     return usable_scores(judged.quality[[people, *other]])[0]
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #604ceee3-3
 def _regret_of_pairs(
     pairs: list,  # Of `TRANSLATION_PAIRS`
     split: str = "all",  # As `judged_translations` takes it
@@ -106,7 +106,7 @@ def _regret_of_pairs(
         )
     return found
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #604ceee3-4
 def _without_length(
     methods: pd.DataFrame,  # Samples x methods
     length: pd.Series,  # Of the same samples
@@ -134,7 +134,7 @@ def people_regret_rows(
     rows = pd.concat([*rows, pooled_regret(renamed).assign(pair="pooled")], ignore_index=True)
     return rows[["pair", *(name for name in rows if name != "pair")]]
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #604ceee3-5
 def _shipped(name, pairs, split, about, make):  # A table about translations, read or made
     files = [file for pair in pairs for file in split_files(pair, split)]
     about |= dict(files={file: sources().at[file, "sha256"] for file in files})
@@ -163,7 +163,7 @@ def people_regret_table(
     name = "people_regret" if by_length else "people_regret_without_length"
     return _shipped(name, pairs, split, about, make)
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #604ceee3-6
 def pair_regret(
     pair: str,  # One of `TRANSLATION_PAIRS`
     split: str = "all",  # As `judged_translations` takes it
@@ -177,7 +177,7 @@ def pair_regret(
     names = [] if given is None else list(given.values)
     return rows, [name for name in names if name not in set(rows["metric"])]
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #604ceee3-7
 def automatic(
     rows: pd.DataFrame,  # From `people_regret_rows`
 ) -> pd.DataFrame:  # The rows of metrics
@@ -212,7 +212,7 @@ def people_regret_sentence(
         "These are machine translations, not summaries."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #9a664b2e-1
 def whole_sentence(
     rows: pd.DataFrame,  # From `people_regret_rows`
 ) -> str:  # One sentence
@@ -228,7 +228,7 @@ def whole_sentence(
         f"{worst['metric']} on {worst['pair']}, {_ends(worst)} (choice and judgement on the same texts)."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #9a664b2e-2
 def sizes_sentence(
     rows: pd.DataFrame,  # From `people_regret_rows`
 ) -> str:  # Three sentences
@@ -273,7 +273,7 @@ def judges_regret(
         found[pair] = people_choice_regret(quality, methods, documents, people, sizes, draws, seed=seed)
     return found
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #596f9363-1
 def one_judge_prr(
     pairs: list,  # Of `TRANSLATION_PAIRS`
 ) -> pd.DataFrame:  # pair, method, n, judges, one (PRR under one judgement, mean over them), others, all
@@ -294,7 +294,7 @@ def one_judge_prr(
         ]
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #596f9363-2
 def ranking_rows(
     pairs: list,  # Of `TRANSLATION_PAIRS`
     draws: int = 100,  # Studies of each size
@@ -304,7 +304,7 @@ def ranking_rows(
     about = dict(rankings=[pairs, draws, seed])
     return _shipped("people_rankings", pairs, "all", about, lambda: _rankings(pairs, draws, seed))
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #596f9363-3
 def _rankings(pairs, draws, seed):
     found = []
     for pair in pairs:
@@ -337,7 +337,7 @@ def judges_sentence(
         "over language pairs and documents)."
     )
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #596f9363-4
 def ranking_sentence(
     rows: pd.DataFrame,  # From `ranking_rows`
 ) -> str:  # One sentence
@@ -372,7 +372,7 @@ def _word_table(
     columns = ("document", "bad", "total", "largest", "mean", "place")
     return pd.DataFrame({name: np.concatenate(values) for name, values in zip(columns, zip(*parts))})
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #0b4985f6-1
 def word_level(
     pairs: list,  # Of `TRANSLATION_PAIRS`
     split: str = "test20",  # As `translations` takes it
@@ -400,7 +400,7 @@ def word_level(
             rows += [about | dict(score=name, value=v, lo=lo, hi=hi) for name, v, lo, hi in ends]
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #0b4985f6-2
 def words_sentence(
     rows: pd.DataFrame,  # From `word_level`
 ) -> str:  # Two sentences
@@ -446,7 +446,7 @@ def reference_quality(
         quality=quality, uncertainty=judged.uncertainty.loc[ids], documents=judged.documents.loc[ids]
     )
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #81674d70-1
 def reference_rows(
     quality: pd.DataFrame,  # From `reference_quality`
     judged: JudgedTranslations,  # From `reference_quality`
@@ -469,7 +469,7 @@ def reference_rows(
     found = dict(sentence_rho=table["metric"].map(rho), ranking_rho=table["metric"].map(rank))
     return table.assign(metric=split.str[0], kind=split.str[1].fillna(""), **found)
 
-
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #81674d70-2
 def reference_sentence(
     rows: pd.DataFrame,  # From `reference_rows`
     n: int = 100,  # Texts of a study

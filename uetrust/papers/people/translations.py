@@ -64,7 +64,7 @@ def translation_scores(
     scores.insert(0, "dataset", (about["pair"] + " " + about["split"]).to_numpy())
     return Scores(scores, missing)
 
-
+# %% ../../../nbs/10_papers/08_people/01_translations.ipynb #ed42fa05-1
 def excluded_methods(
     scores: Scores,  # From `translation_scores`
 ) -> pd.DataFrame:  # input, methods (how many lack it), first (three of them); most lacking first
@@ -100,7 +100,7 @@ def translation_metrics(
     names = TRANSLATION_METRICS + (ENGLISH_METRICS if english else ()) + embeddings
     return [name for name in names if name not in without]
 
-
+# %% ../../../nbs/10_papers/08_people/01_translations.ipynb #dfc30f6b-1
 def metrics_against(
     table: pd.DataFrame,  # sample, words, and the references
     references,  # One text per row, or a list of texts per row
@@ -134,7 +134,7 @@ class JudgedTranslations(NamedTuple):
     documents: pd.Series  # Article of each sample
     missing: dict  # Method -> inputs that it lacks
 
-
+# %% ../../../nbs/10_papers/08_people/01_translations.ipynb #73194986-1
 def people_folder() -> Path:  # runs/people
     "Folder where scores of translations are kept between runs."
     return root() / "runs" / "people"
@@ -144,7 +144,7 @@ def people_data() -> Path:  # data/people
     "Folder of the stored scores of translations."
     return root() / "data" / "people"
 
-
+# %% ../../../nbs/10_papers/08_people/01_translations.ipynb #9a63283cbaf04dbcab1f6479b197f3a8-1
 def _embeddings_made_by(encoder, tables):
     pairs = {(table["pair"].iloc[0], table["split"].iloc[0]) for table in tables}
     files = {name for pair in pairs for name in translation_files(*pair)}
@@ -192,7 +192,7 @@ def _judged_table(pair, split, without, encoder, folder):  # Columns with their 
     found = table.set_index("sample")[["document"]].join(parts).rename_axis("sample").reset_index()
     return Scores(found, scores.missing)
 
-
+# %% ../../../nbs/10_papers/08_people/01_translations.ipynb #72eea5119410473aa328ad9291626812-1
 def _cached_split(pair, split, without, encoder, folder):
     about = dict(
         files={name: sources().at[name, "sha256"] for name in translation_files(pair, split)},
@@ -229,7 +229,7 @@ def judged_translations(
         quality = quality.join(_stored_embeddings().reindex(quality.index))
     return JudgedTranslations(pair, quality, methods, documents, parts[0].missing)
 
-
+# %% ../../../nbs/10_papers/08_people/01_translations.ipynb #72eea5119410473aa328ad9291626812-2
 def people_only(
     pair: str,  # One of `uetrust.data.translations.TRANSLATION_PAIRS`
 ) -> JudgedTranslations:
@@ -268,7 +268,7 @@ class GivenMetrics(NamedTuple):
     file: str  # Its name
     values: pd.DataFrame  # Samples x metrics, larger is better
 
-
+# %% ../../../nbs/10_papers/08_people/01_translations.ipynb #189c8a31-1
 def given_metrics(
     path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file with sample and a column for each metric
 ) -> GivenMetrics:
@@ -280,7 +280,7 @@ def given_metrics(
     values = {name: _metric_values(table[name], samples, path) for name in metrics}
     return GivenMetrics(path.name, pd.DataFrame(values, index=samples))
 
-
+# %% ../../../nbs/10_papers/08_people/01_translations.ipynb #189c8a31-2
 def with_given_metrics(
     quality: pd.DataFrame,  # Samples x qualities
     given: GivenMetrics,
@@ -323,7 +323,7 @@ def people_prr(
     people = [name for name in ("da", "da_z") if name in quality]
     return _PeoplePRR(table, unscored, {name: _best_by_people(judged, name, by_document) for name in people})
 
-
+# %% ../../../nbs/10_papers/08_people/01_translations.ipynb #de14606b-1
 def _best_by_people(judged, people, by_document):  # Part of a sentence; '' where there is nothing to compare
     methods = judged.uncertainty[without_baselines(judged.uncertainty)]
     rows = methods.join(judged.quality[people]).dropna().index

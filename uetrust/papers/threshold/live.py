@@ -60,7 +60,7 @@ def _score_true_sets(
         missing["DBERTSc"] = missing["DBERTSc"].replace("'bertscore'", repr(SECOND_BERTSCORE))
     return scores[["dataset", "id", "label", *TRUE_METRICS]], missing
 
-
+# %% ../../../nbs/10_papers/04_threshold/02_live.ipynb #56a7fece-1
 def _check_given_scores(given, name, scores):  # Raise for columns and texts that do not fit
     key = ["dataset", "id"]
     if lacking := [column for column in key if column not in given]:
@@ -138,7 +138,7 @@ def with_notes(
     columns = ["n_test", "always_faithful", "always_unfaithful", "auc"]
     return tidy.assign(note=[_note(*row) for row in tidy[columns].itertuples(index=False)])
 
-
+# %% ../../../nbs/10_papers/04_threshold/02_live.ipynb #e5c811e5-1
 NINE_SETS = "nine sets of TRUE"  # Name of the layout
 SET_TITLES = dict(frank="FRANK", nine="TRUE", released="TRUE, released scores")
 

@@ -94,7 +94,7 @@ def compare_presets(
     ]
     return pd.concat([of_preset(preset) for preset in THRESHOLD_PRESETS], ignore_index=True)[columns]
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #f672bccf-1
 def threshold_study(
     parts: dict,  # Layout -> `ThresholdItems`
     mode: str = "xdomain",  # As in `compare_presets`
@@ -109,7 +109,7 @@ def threshold_study(
     }
     return pd.concat(tables, names=["layout"]).reset_index("layout").reset_index(drop=True)
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #f672bccf-2
 def frank_study(
     table: pd.DataFrame,  # As from `uetrust.data.loaders.frank`
     mode: str = "xdomain",  # As in `compare_presets`
@@ -139,7 +139,7 @@ def case_means(
     scores = mean[mean["preset"] == "principled"].rename(columns={"auc": "auc_scores"})
     return mean.merge(scores[["mode", "classifier", "layout", "metric", "auc_scores"]], how="left")
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #7b927508-1
 def is_constant(
     tidy: pd.DataFrame,  # From `threshold_study`
 ) -> pd.Series:  # Also True where it was right in exactly half of a set with equal classes
@@ -147,7 +147,7 @@ def is_constant(
     base = tidy[["always_faithful", "always_unfaithful"]].sub(tidy["accuracy"], axis=0).abs().min(axis=1)
     return (base < 1e-9) & (tidy["kappa"].abs() < 1e-9)
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #7b927508-2
 DECISION_MEASURES = ("accuracy", "kappa", "balanced_accuracy")
 
 
@@ -185,7 +185,7 @@ def threshold_file(
     "Name of the file that the experiment notebook writes for one mode and classifier."
     return f"threshold_{mode}_{classifier}.csv"
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #101b37c1-1
 def read_combinations(
     folder,  # Folder of the tables
 ) -> tuple:  # All rows of the existing files, or None; list of (mode, classifier) without a file
@@ -201,7 +201,7 @@ def table3_groups() -> pd.Series:  # Index metric; 'better' or 'worse'
     cells = pd.read_csv(published_file("schroedinger_table3.csv")).query("column!='mean'")
     return cells.set_index("column")["row_group"].str.split().str[0].rename_axis("metric").rename("group")
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #f388f845-1
 def rank_changes(
     groups: pd.Series,  # As from `table3_groups`
     ranks: pd.DataFrame,  # Ranks of Table 4, as from `printed_opitz_table(4, 'rank')`
@@ -238,7 +238,7 @@ def rankings_against_auc(
     }
     return pd.DataFrame(rows).T.infer_objects()
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #c87cf87b-1
 def shared_values(
     table: pd.DataFrame,  # Values, rows x metrics
 ) -> pd.DataFrame:  # One row per (row, value) that occurs more than once: row, value, times, metrics
@@ -257,7 +257,7 @@ def scaled_scores(
     scores = data.drop(columns=["dataset", "label"])
     return (scores - scores.min()) / (scores.max() - scores.min())
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #h15t0001-1
 def class_histograms(
     data: pd.DataFrame,  # Of `frank_items`
     bins: int = 20,  # Over [0, 1]
@@ -311,7 +311,7 @@ def _plot_threshold_panel(
     ax.set(xlim=(0, 1), title=title, xlabel="AUC, expected accuracy")
     ax.spines[["top", "right"]].set_visible(False)
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #240122c9-1
 def plot_threshold(
     metrics: pd.DataFrame,  # One combination, as from `case_means`
     title: str = "",  # Above the panels
@@ -333,7 +333,7 @@ def plot_threshold(
     )
     return fig
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #240122c9-2
 def plot_rho(
     grid: pd.DataFrame,  # Spearman's rho, combinations x (layout, preset, measure); NaN where it is missing
     title: str = "",  # Above the plot
@@ -369,7 +369,7 @@ def plot_rho(
     ax.set_title(title, pad=22)
     return ax
 
-
+# %% ../../../nbs/10_papers/04_threshold/01_released.ipynb #240122c9-3
 def rho_grid(
     correlations: pd.DataFrame,  # From `auc_correlations`
 ) -> pd.DataFrame:  # All 15 combinations x (layout, preset, measure)

@@ -44,7 +44,7 @@ def complete_texts_sentence(
     )
     return "\n".join([first, *lines])
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #24aec14e-1
 SET_COLUMNS = ["n_learn", "n_test", "tests", "always_faithful", "always_unfaithful"]
 
 
@@ -55,7 +55,7 @@ def set_sizes(
     sets = tidy.drop_duplicates(["layout", "preset", "dataset"]).query("preset=='principled'")
     return sets.set_index(["layout", "dataset"])[SET_COLUMNS]
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #24aec14e-2
 LEARNED_ON = dict(  # Mode -> where a threshold is learned, in words
     xdomain="all other data sets",
     outdomain="data sets of other domains",
@@ -77,7 +77,7 @@ def threshold_words(
     "How a threshold is learned."
     return f"threshold learned on {LEARNED_ON[mode]} by {CLASSIFIER_WORDS[classifier]}"
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #24aec14e-3
 def _rho_words(rho, metrics, p):  # Value, interval, n, p
     lo, hi = fisher_interval(rho, metrics, "spearman")
     return f"{rho:.2f} (95 % interval {lo:.2f} to {hi:.2f}, n = {metrics} metrics, p = {p:.2f})"
@@ -120,7 +120,7 @@ def printed_checks(
     "Printed numbers that others contradict, then means that only rounding explains."
     return pd.concat([contradicted_cells(led), _rounded_means(led)])[CHECK_COLUMNS]
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #66275541-1
 def checks_sentence(
     led: pd.DataFrame,  # From `uetrust.papers.ledger.cells.cell_ledger`, this paper
     groups: pd.DataFrame,  # From `uetrust.papers.threshold.released.rank_changes`
@@ -142,7 +142,7 @@ def checks_sentence(
         f"{len(groups)} metrics on a side where the ranks do not put it: {'; '.join(metrics)}."
     )
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #66275541-2
 def printed_rho(
     table: int,  # 4: accuracy by setting; 5: kappa by setting; 2: accuracy by data set
 ) -> pd.DataFrame:  # As from `uetrust.papers.threshold.released.rankings_against_auc`
@@ -152,7 +152,7 @@ def printed_rho(
     values = printed_opitz_table(table).drop(columns="AVG")
     return rankings_against_auc(values.loc[["AUC"]], values.drop("AUC"))
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #66275541-3
 def printed_agreement() -> (
     pd.DataFrame
 ):  # measure, row (setting or data set), rho, n, p, best_by_auc, its_rank, ...
@@ -165,7 +165,7 @@ def printed_agreement() -> (
     parts = {name: printed_rho(table) for table, name in names.items()}
     return pd.concat(parts, names=["measure", "row"]).reset_index()
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #66275541-4
 def _ends(values):  # '0.92 to 0.97'
     return f"{values.min():.2f} to {values.max():.2f}"
 
@@ -189,7 +189,7 @@ def printed_agreement_sentence(
         f"({best})."
     )
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #66275541-5
 def constants_sentence(
     same: pd.DataFrame,  # From `uetrust.papers.threshold.released.shared_values`
     sets: int,  # Data sets of the table
@@ -215,7 +215,7 @@ def frank_runs(
     made = [frank_study(frank(), *way) for way in missing if way == DEFAULT_WAY]
     return pd.concat([found, *made], ignore_index=True), [way for way in missing if way != DEFAULT_WAY]
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #be6b69c5-1
 def coverage_sentence(
     missing: list,  # (mode, classifier) that have not been run
 ) -> str:  # One sentence, or two
@@ -225,7 +225,7 @@ def coverage_sentence(
     )
     return said + (f" Missing: {'; '.join(', '.join(way) for way in missing)}." if missing else "")
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #be6b69c5-2
 RHO_COLUMNS = [
     *CASE_COLUMNS,
     *sorted(f"rho_{measure}" for measure in DECISION_MEASURES),
@@ -248,7 +248,7 @@ def prior_shift(
     principled = outcomes[outcomes["preset"] == "principled"]
     return principled.groupby(["layout", "mode"], sort=False)[PRIOR_COLUMNS].mean()
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #be6b69c5-3
 def other_domain_sentence(
     outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`, with `DEFAULT_WAY`
 ) -> str:  # Four sentences
@@ -274,7 +274,7 @@ def other_domain_sentence(
         f"each set ({system['majority']:.1%})."
     )
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #be6b69c5-4
 def _distinct_cases(
     outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> pd.DataFrame:  # Its rows of the principled preset, each case once
@@ -303,7 +303,7 @@ def all_cases_sentence(
         f"{len(cases)} cases."
     )
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_sentences.ipynb #be6b69c5-5
 def decision_auc_sentence(
     outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> str:  # Two sentences, or none when mode indata has not been run

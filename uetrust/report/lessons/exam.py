@@ -60,7 +60,7 @@ def _ask_prr_sum(rng):
     answer = prr(-risks, np.arange(6), area="sum").value
     return text, dict(risks=risks), answer, "Running sums in place of running means."
 
-
+# %% ../../../nbs/11_report/15_lessons/03_exam.ipynb #83d09466-1
 @_kind
 def _ask_half(rng):
     risks = _risks(rng)
@@ -103,7 +103,7 @@ def _labels(rng, n=8):  # 1: correct; two or three are wrong
     labels[rng.choice(n, rng.integers(2, 4), replace=False)] = 0
     return labels
 
-
+# %% ../../../nbs/11_report/15_lessons/03_exam.ipynb #a3acc366-1
 def _label_text(labels, asked):
     words = ", ".join("correct" if label else "wrong" for label in labels)
     return f"Eight texts, most certain first: {words}. {asked}"
@@ -147,7 +147,7 @@ def _ask_holm(rng):
     text = f"Four metrics were tested with the p-values {_listed(p)}. What is the smallest after Holm?"
     return text, dict(p=p), holm(p).min(), "The smallest times the number of tests."
 
-
+# %% ../../../nbs/11_report/15_lessons/03_exam.ipynb #84d7d085-1
 @_kind
 def _ask_texts(rng):
     effect, spread = rng.choice([0.04, 0.05, 0.08, 0.1]), rng.choice([0.6, 0.8, 1.0, 1.2])

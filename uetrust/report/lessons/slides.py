@@ -90,7 +90,7 @@ def write_slides(
         partial.write_text(page, encoding="utf-8")
     return path
 
-
+# %% ../../../nbs/11_report/15_lessons/04_slides.ipynb #1cb0a309-1
 def lesson_notebooks() -> list:  # Paths
     "The lessons, in order."
     return sorted((root() / "nbs" / "lessons").glob("*/[0-9]*.ipynb"))

@@ -35,7 +35,7 @@ def if_at_hand(
     except DataNotAtHand as error:
         print(f"This section needs a file that is not at hand, so it is passed over ({error}).")
 
-
+# %% ../../../nbs/11_report/15_lessons/02_texts.ipynb #7ae2330d-1
 def lesson_bulletins(
     generator: str = "tiny-bart",  # One of `uetrust.papers.bulletins.world.world_generators`
 ) -> _LessonTexts:

@@ -31,7 +31,7 @@ class Paper(NamedTuple):
     def citation(self):
         return f"{self.authors}: {self.title}"
 
-
+# %% ../../../nbs/11_report/14_site/01_exhibits.ipynb #bdb786ff-1
 PAPERS = {
     "he2024": Paper(
         "He et al. 2024",
@@ -92,14 +92,14 @@ def exhibits(
     found = _exhibits()
     return found[found["paper"] == paper].reset_index(drop=True) if paper else found.copy()
 
-
+# %% ../../../nbs/11_report/14_site/01_exhibits.ipynb #f53b8204-1
 def exhibit_name(
     row,  # Of `exhibits`
 ) -> str:  # 'Table 4 of FFLM'
     "Name of a table or figure."
     return f"{row.kind.capitalize()} {row.number} of {PAPERS[row.paper].name}"
 
-
+# %% ../../../nbs/11_report/14_site/01_exhibits.ipynb #f53b8204-2
 def exhibit_status(
     row,  # Of `exhibits`
 ) -> str:  # 'redrawn from print; live on our banks; its own numbers need Llama 2'
@@ -170,7 +170,7 @@ def find_exhibits(
         found = _matching(found, word)
     return found.reset_index(drop=True)
 
-
+# %% ../../../nbs/11_report/14_site/01_exhibits.ipynb #bb7dba26-1
 @cache
 def _vocabulary():
     said = [exhibit_name(row) + " " + row.shows for row in _exhibits().itertuples()]

@@ -37,7 +37,7 @@ def store_people_prr():
     rows = pd.concat(prr, names=["pair"]).reset_index("pair")
     save_csv(rows[["pair", "method", "value", "lo", "hi", "n"]].round(5), root() / PEOPLE_PRR_FILE)
 
-
+# %% ../../../nbs/11_report/14_site/02_gallery.ipynb #b6752234-1
 def _range(rows):  # '0.39 (et-en) to 0.46 (ru-en)'
     least, most = rows.loc[rows["value"].idxmin()], rows.loc[rows["value"].idxmax()]
     return f"{least['value']:.2f} ({least['pair']}) to {most['value']:.2f} ({most['pair']})"
@@ -102,7 +102,7 @@ def _cost_class(
         return "no model"
     return "one forward pass" if set(files) <= _FREE | _ONE_PASS else "several passes or another model"
 
-
+# %% ../../../nbs/11_report/14_site/02_gallery.ipynb #35b5db7c-1
 @cache
 def _measured():
     def table(name):
@@ -137,7 +137,7 @@ def _score_code(
     shell = f"uetrust score texts.jsonl --{option} {name} --out scores.parquet"
     return f"{shell}\n\n# in Python\nfrom uetrust import load_scores\n{call}"
 
-
+# %% ../../../nbs/11_report/14_site/02_gallery.ipynb #35b5db7c-2
 def _gallery_card(
     name: str,  # A score
     registry=reg,  # Where it is looked up

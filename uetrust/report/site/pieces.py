@@ -48,7 +48,7 @@ def _value_finding(rows):  # A column value, and columns that name the rows
     least, most = known.loc[known["value"].idxmin()], known.loc[known["value"].idxmax()]
     return f"{len(known)} values, from {said(least)} to {said(most)}"
 
-
+# %% ../../../nbs/11_report/14_site/03_pieces.ipynb #f85cfd3e-1
 def _as_matrix(
     rows: pd.DataFrame,  # Numbers beside a figure
 ) -> pd.DataFrame | None:  # Rows by columns; None when they are no matrix
@@ -119,7 +119,7 @@ def _pack(png, target):
 
     Image.open(png).convert("RGB").save(target, "webp", lossless=True)
 
-
+# %% ../../../nbs/11_report/14_site/03_pieces.ipynb #dad72bd3-1
 class Site:
     "Folder of a report while its pages are written: what they show is copied into it"
 
@@ -214,7 +214,7 @@ def notebook_of(
     found = [path for path in found if path.stem.partition("_")[2] == stem]
     return found[0].relative_to(root()).as_posix() if found else ""
 
-
+# %% ../../../nbs/11_report/14_site/03_pieces.ipynb #e586b0b1-1
 def chapter_question(
     notebook: str,  # Path in the project
 ) -> str:  # '' without a notebook
@@ -225,7 +225,7 @@ def chapter_question(
     first = next("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
     return " ".join(line.lstrip("> ").strip() for line in first.splitlines() if line.startswith(">"))
 
-
+# %% ../../../nbs/11_report/14_site/03_pieces.ipynb #e586b0b1-2
 def page_source(
     site: Site,
     name: str,  # A chapter
@@ -256,7 +256,7 @@ def _cell_text(
         return "yes" if value else "no", True
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}", False
 
-
+# %% ../../../nbs/11_report/14_site/03_pieces.ipynb #617c43e0-1
 def _table(site, stem, caption):
     df = pd.read_csv(site.out / "tables" / f"{stem}.csv")
     columns = ["" if column.startswith("Unnamed") else column for column in df]
@@ -307,7 +307,7 @@ def _printed_figure(site, number, stem):  # A correlation figure with what is si
     has_note = isinstance(figure["note"], str) and not version
     return shown | dict(number=number, note=figure["note"] if has_note else "")
 
-
+# %% ../../../nbs/11_report/14_site/03_pieces.ipynb #983db56f-1
 def printed_table_page(
     site: Site,
     name: str,  # 'T3' to 'T11'

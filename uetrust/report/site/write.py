@@ -58,7 +58,7 @@ def _place(site, notebook, chapter, files, pages):  # Of a table or figure: what
         page=page, notebook=site.page_of(notebook) or executed, source=notebook, files=made, missing=lacks
     )
 
-
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #70074dd8-1
 def _paper_rows(
     site: Site,
     paper: str,  # Key of `PAPERS`
@@ -154,7 +154,7 @@ def _glossary_terms() -> list:  # id, term, meaning, page
     slugs = rows["term"].str.lower().str.replace(r"[^a-z0-9]+", "-", regex=True).str.strip("-")
     return rows.assign(id=slugs).sort_values("id").to_dict("records")
 
-
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #c8857a03-1
 def _site_index(
     chapters: list,  # From `chapter_page`
     cards: dict,  # Page ('methods', 'metrics') -> cards
@@ -193,7 +193,7 @@ def _text_page(
     text = re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", text)
     return MarkdownIt("commonmark", dict(html=False)).render(text)
 
-
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #c8857a03-2
 @cache
 def _inline_markdown():
     from markdown_it import MarkdownIt
@@ -260,7 +260,7 @@ def _printed_pages(site, want, lost, profile):  # Pages of the printed tables th
         if not is_lost(f"tables/table{int(name[1:]):02d}"):
             yield printed_table_page(site, name, figures, profile)
 
-
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #43d0af23-1
 def _chapter_names(want, site, lacks):  # Chapters whose pages are there, those of the threshold runs included
     runs = [Path(path).stem for path in want["runs"].values()]
     names = [*(page for page in want["pages"] if page not in lacks), "human", *runs]
@@ -305,7 +305,7 @@ MENU = [
     ("changelog.html", "Changelog"),
 ]
 
-
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #9c58d833-1
 def _environment():
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -337,7 +337,7 @@ def _gallery_pages(cards):
             dict(title=f"{title}: {len(found)}", lead=lead, filters=filters, cards=shown),
         )
 
-
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #9c58d833-2
 def _paper_pages(site, content, pages):
     for key, paper in PAPERS.items():
         rows = _paper_rows(site, key, pages)
@@ -370,7 +370,7 @@ def _run_page(site, summary):
     ]
     return "run.html", "run.html", dict(notebooks=rows, version=__version__)
 
-
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #9c58d833-3
 def _pages(site, content, cards, name):  # (file, template, what it shows) of every page but the first
     made = {c["id"] for c in content["chapters"]} | {t["id"] for t in content["tables"]}
     made |= {"methods", "metrics"} | ({"claims"} if content["claims"] else set())
@@ -404,7 +404,7 @@ def _term_page(term, made):  # A term links a page that is there
 def _script_json(values):  # JSON in which no text can end a script
     return json.dumps(values, ensure_ascii=True).replace("<", "\\u003c")
 
-
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #9c58d833-4
 def _write(path, text):
     with atomic_write(path) as partial:
         partial.write_text(text, encoding="utf-8")

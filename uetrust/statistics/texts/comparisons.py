@@ -21,7 +21,7 @@ from ..entry import statistic
 _CLASSES = "contradiction neutral entailment"  # Order of the last axis
 _EQUAL_TEXTS = "entail each other"  # Part of the provenance: what is stored otherwise is not taken for this
 
-
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #0113a494-1
 def _compared(pairs, model, options):  # For each item: logits of its pairs, and how many pairs were cut
     from uetrust.models.classifiers import entailment_logits
 
@@ -179,7 +179,7 @@ def _weighed(model, texts, sources, options):
         relevance = _token_relevance(own, text.special)
         yield dict(item=i, kind=kind, relevance=relevance, source_cut=source_cut, cut=lost)
 
-
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #5bbd6da4-1
 def _of_items(rows, column, kind, n):  # The value of each item, of drawn texts a list
     if kind == "greedy":
         return list(rows[column])

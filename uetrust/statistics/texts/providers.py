@@ -73,7 +73,7 @@ def _log_probabilities(name, conditions, family=None, template=False, most=None,
     }
     return text_entry("nats per token", statistics, make, family, True)
 
-
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #33ed203f-1
 def _fflm_probabilities(model, inputs, wanted, **kw):
     from uetrust.models.likelihoods import fflm_probabilities
 
@@ -183,7 +183,7 @@ def _read_nli(model, pairs, **kw):
 
     return nli_pairs(model, pairs, **kw)
 
-
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #1d23c3bb-1
 def _read_true_nli(model, pairs, **kw):
     from uetrust.models.heads import true_nli_logp
 
@@ -221,7 +221,7 @@ def _pair_outputs(read, arrangements, width=(), **options):
 
     return make
 
-
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #1d23c3bb-2
 def _alignscore(model, inputs, wanted, head, **kw):
     from uetrust.models.heads import alignscore_logits
 
@@ -283,6 +283,8 @@ def _text_embeddings(encoder, inputs, wanted, **kw):
 # %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0b0a0a6b
 _DIRECTIONS = "source_hypothesis reference_hypothesis hypothesis_reference"
 _PROBABILITIES_OF_COCO = "coco_p_source coco_p_token coco_p_span coco_p_sentence coco_p_document"
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0b0a0a6b-1
 _ENTRIES = dict(  # Name -> entry
     sentence_lists=text_entry(
         "texts", needs_by_text(none="hypothesis_sentences", source="source_sentences"), _sentence_lists, ""
@@ -438,6 +440,8 @@ _ENTRIES = dict(  # Name -> entry
         _text_embeddings,
     ),
 )
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0b0a0a6b-2
 register_named(_ENTRIES)
 _SHIPPED = dict(  # Group or family -> name of a small model of the repository
     bart="bart",

@@ -111,7 +111,7 @@ def _feqa(model, inputs, wanted, **kw):
     )
     return dict(feqa_answers=_answered(texts, _phrases_of(questions), found)), dict(feqa_answers=cut)
 
-
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #bdbd784a-1
 def _qags_chosen(inputs, n, rules):
     "Texts of the questions that QAGS keeps, for each item."
     return [
@@ -148,7 +148,7 @@ def _qags(model, inputs, wanted, n=20, **kw):
         cut[name] = cut_summary + cut_source
     return statistics, cut
 
-
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #bdbd784a-2
 def _q2(model, inputs, wanted, **kw):
     from uetrust.models.questions import argmax_answers
 
@@ -176,7 +176,7 @@ def _q2_nli(model, inputs, wanted, **kw):
     )
     return dict(q2_nli=found), dict(q2_nli=cut)
 
-
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #bdbd784a-3
 def _questeval(model, inputs, wanted, **kw):
     from uetrust.models.questions import written_answers
 
