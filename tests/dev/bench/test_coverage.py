@@ -20,7 +20,11 @@ MADE = dict(
 
 @pytest.fixture
 def project(tmp_path):
-    "A root of its own, so that the stored tables stay as they are; what is read is linked."
+    "A root of its own, so that the stored tables stay as they are; what is read, or kept by its hash, is linked."
+    kept = root() / "runs" / "people"
+    kept.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "people").symlink_to(kept)
     (tmp_path / "nbs").mkdir()
     (tmp_path / "data" / "inference").mkdir(parents=True)
     (tmp_path / "settings.ini").write_bytes((root() / "settings.ini").read_bytes())
