@@ -70,6 +70,17 @@ def test_only_dev_imports_dev():
     assert len(SHIPPED) > 200 and needing == []
 
 
+PRIVATE_WORDS = "told said asked beside besides lacks lost apart wanted taken awaited".split()
+MODULES_TEXT = [p.read_text() for p in (ROOT / "uetrust").rglob("*.py") if p.name != "_modidx.py"]
+
+
+def test_standard_terms_stand_where_private_words_were():
+    "At most 5 in 1,000 lines of the package."
+    text = "\n".join(MODULES_TEXT).lower()
+    found = Counter(re.findall(rf"(?<![a-z])({'|'.join(PRIVATE_WORDS)})(?![a-z])", text))
+    assert found.total() / text.count("\n") < 0.005, found
+
+
 def test_no_folder_of_notebooks_is_long():
     counts = Counter(path.parent for path in (ROOT / "nbs").rglob("*.ipynb") if path.parent.name[0] != ".")
     assert {folder: n for folder, n in counts.items() if n > 17} == {}

@@ -20,7 +20,7 @@ MADE = dict(
 
 @pytest.fixture
 def project(tmp_path):
-    "A root of its own, so that the stored tables stay as they are; what is read, or kept by its hash, is linked."
+    "A root of its own, so that the stored tables stay as they are; what is read or kept is linked."
     kept = root() / "runs" / "people"
     kept.mkdir(parents=True, exist_ok=True)
     (tmp_path / "runs").mkdir()
