@@ -98,7 +98,7 @@ def test_a_server_without_log_probabilities_is_named_and_the_texts_are_kept(tmp_
         stop_answers()
     told = capsys.readouterr().out
     assert (
-        "mute gave no log-probabilities, or fewer than asked, for 6 texts" in told and "6 texts of 2" in told
+        "mute gave no log-probabilities, or fewer than requested, for 6 texts" in told and "6 texts of 2" in told
     )
 
 
@@ -120,7 +120,7 @@ def test_a_server_that_names_no_other_tokens_gives_fewer_log_probabilities_than_
         assert main(["generate", str(folder), *words, "--logprobs", asked]) == 0
     finally:
         stop_answers()
-    assert ("terse gave no log-probabilities, or fewer than asked" in capsys.readouterr().out) == missed
+    assert ("terse gave no log-probabilities, or fewer than requested" in capsys.readouterr().out) == missed
     assert (folder / "served").exists() != missed
     if not missed:
         assert [list(logp) for logp in read_statistics(folder / "served")["logp"]] == [[-0.5, -1.0]] * 6

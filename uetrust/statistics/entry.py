@@ -30,7 +30,7 @@ INPUTS = dict(
     other_texts="what other systems say of the same source",
 )  # Input -> what it is
 
-
+# %% ../../nbs/08_statistics/02_entry.ipynb #a1d0697d
 class Variants(NamedTuple):
     "A text whole and without each of its tokens, for the relevance of tokens"
 
@@ -46,15 +46,15 @@ class Statistic:
     "What one model computes of texts: from what, in which unit, at what cost, and how a bank keeps it"
 
     name: str  # Name of the entry, and of its folder in a bank
-    gives: dict  # Statistic that scores ask for -> inputs, beside the text, that it is computed from
+    gives: dict  # Statistic that scores need -> inputs that it is computed from, in addition to the text
     unit: str  # Unit and shape of a value
     cost: str = ""  # What it costs for one source
     # Kind of model, the key of `models`: 'nli', 'embedding'; None: the name of the entry; '': no model
     family: str | None = None
-    # (model, inputs, wanted names of `gives`, **options of the model) -> (columns, inputs of each that
+    # (model, inputs, requested names of `gives`, **options of the model) -> (columns, inputs of each that
     # did not fit [N]); inputs and columns are lists with a value per item. None: a pass of the generator
     compute: Callable = None
-    expand: Callable = None  # Columns -> what scores ask for, where less is computed and kept; None: the same
+    expand: Callable = None  # Columns -> what scores need, where less is computed and kept; None: the same
     columns: dict = field(default_factory=dict)  # Kind of text -> column -> statistic; {}: a row per source
     stored: bool = False  # Whether a bank keeps it, because methods need it
     needs_samples: bool = False  # Whether it says nothing where no texts are drawn
@@ -65,7 +65,7 @@ class Statistic:
 
     @property
     def inputs(self) -> set:
-        "Everything that it is computed from, beside the text."
+        "Everything that it is computed from, in addition to the text."
         return {name for needs in self.gives.values() for name in needs}
 
     def model_of(self, models):
@@ -79,7 +79,7 @@ TOKEN_INPUTS = frozenset(("alternatives", "variants", "sample_variants"))
 # %% ../../nbs/08_statistics/02_entry.ipynb #1f3f3382
 STATISTICS = {}  # Name -> `Statistic`
 COMPUTED_BY = {}  # Statistic -> name of the entry that computes it of given texts
-MADE_BY = {}  # Statistic that scores ask for -> name of the entry that makes it, the last of several
+MADE_BY = {}  # Statistic that scores need -> name of the entry that makes it, the last of several
 
 
 def _module_of(entry):
@@ -107,8 +107,8 @@ def statistic(
     **known,  # The other fields of `Statistic`; unit and cost are required
 ):
     "Decorator: the function computes the statistics, and its name is that of the entry."
-    if lacks := [name for name in ("unit", "cost") if not known.get(name)]:
-        raise ValueError(f"an entry says its {preview(lacks)}")
+    if missing := [name for name in ("unit", "cost") if not known.get(name)]:
+        raise ValueError(f"an entry needs its {preview(missing)}")
 
     def add(compute):
         register(Statistic(compute.__name__, gives, family=family, compute=compute, **known))
@@ -159,7 +159,7 @@ def install_advice(
     return str(cause).strip().splitlines()[0] if type(cause) is LookupError else ""
 
 # %% ../../nbs/08_statistics/02_entry.ipynb #4d741327-1
-def _one_by_one(make, given, wanted, errors):
+def _one_by_one(make, given, requested, errors):
     "Statistics of texts; where the call fails, those of each half, down to the text that it fails for."
     try:
         return make(given)
@@ -169,50 +169,50 @@ def _one_by_one(make, given, wanted, errors):
         if errors == "raise" or install_advice(e):
             raise
         if (n := len(given["hypothesis"])) == 1:
-            return {name: [failure(e)] for name in wanted}, {}
+            return {name: [failure(e)] for name in requested}, {}
     halves = [slice(0, n // 2), slice(n // 2, n)]
     parts = [{name: values[half] for name, values in given.items()} for half in halves]
-    (first, cut), (second, more) = (_one_by_one(make, part, wanted, errors) for part in parts)
-    statistics = {name: [*first[name], *second[name]] for name in wanted}
+    (first, cut), (second, more) = (_one_by_one(make, part, requested, errors) for part in parts)
+    statistics = {name: [*first[name], *second[name]] for name in requested}
     none, sizes = np.zeros(n, int), (n // 2, n - n // 2)
-    lost = {
+    dropped = {
         name: np.append(cut.get(name, none[: sizes[0]]), more.get(name, none[: sizes[1]]))
         for name in cut | more
     }
-    return statistics, lost
-
-# %% ../../nbs/08_statistics/02_entry.ipynb #4d741327-2
-def _expanded(entry, model, options, wanted, part):
-    columns, cut = entry.compute(model, part, wanted, **options)
-    return (entry.expand(columns) if entry.expand else columns), cut
-
-
-def compute_entry(
-    entry: Statistic,
-    model,  # Of its family; None where it needs none
-    given: dict,  # Input -> a value for each item; an `Undefined` where an item lacks it
-    wanted: list,  # Names among those that it gives
-    errors: str = "raise",  # 'note': where it fails for an item, its value there is the failure
-    options: dict | None = None,  # Of the model
-) -> tuple[dict, dict]:  # Statistic -> values; the same -> inputs that did not fit [N]
-    "Statistics as scores ask for them, of the items whose inputs exist."
-    options = options or {}
-    if not any(map(undefined_in, chain(*given.values()))):
-        return _one_by_one(partial(_expanded, entry, model, options, wanted), given, wanted, errors)
-    statistics, cut = {}, {}
-    for name in wanted:  # Each has needs of its own
-        needs = {"hypothesis", *entry.gives[name]}
-        inputs = {need: values for need, values in given.items() if need in needs}
-        usable, reasons = usable_items(inputs)
-        part = {need: [values[i] for i in usable] for need, values in inputs.items()}
-        make = partial(_expanded, entry, model, options, [name])
-        found, lost = _one_by_one(make, part, [name], errors) if usable else ({name: []}, {})
-        statistics[name] = put_back(found[name], usable, reasons)
-        cut |= {key: _at(usable, tokens, len(reasons)) for key, tokens in lost.items()}
-    return statistics, cut
+    return statistics, dropped
 
 # %% ../../nbs/08_statistics/02_entry.ipynb #4d741327-3
 def _at(places, values, n):  # Of n texts, those at these places have the values and the others 0
     full = np.zeros(n, int)
     full[places] = values
     return full
+
+
+def _expanded(entry, model, options, requested, part):
+    columns, cut = entry.compute(model, part, requested, **options)
+    return (entry.expand(columns) if entry.expand else columns), cut
+
+# %% ../../nbs/08_statistics/02_entry.ipynb #4d741327-2
+def compute_entry(
+    entry: Statistic,
+    model,  # Of its family; None where it needs none
+    given: dict,  # Input -> a value for each item; an `Undefined` where an item has none
+    requested: list,  # Names among those that it gives
+    errors: str = "raise",  # 'note': where it fails for an item, its value there is the failure
+    options: dict | None = None,  # Of the model
+) -> tuple[dict, dict]:  # Statistic -> values; the same -> inputs that did not fit [N]
+    "Statistics as scores ask for them, of the items whose inputs exist."
+    options = options or {}
+    if not any(map(undefined_in, chain(*given.values()))):
+        return _one_by_one(partial(_expanded, entry, model, options, requested), given, requested, errors)
+    statistics, cut = {}, {}
+    for name in requested:  # Each has needs of its own
+        needs = {"hypothesis", *entry.gives[name]}
+        inputs = {need: values for need, values in given.items() if need in needs}
+        usable, reasons = usable_items(inputs)
+        part = {need: [values[i] for i in usable] for need, values in inputs.items()}
+        make = partial(_expanded, entry, model, options, [name])
+        found, dropped = _one_by_one(make, part, [name], errors) if usable else ({name: []}, {})
+        statistics[name] = put_back(found[name], usable, reasons)
+        cut |= {key: _at(usable, tokens, len(reasons)) for key, tokens in dropped.items()}
+    return statistics, cut

@@ -50,10 +50,10 @@ def special_tokens(
     "Which tokens are special."
     return np.array([is_special(token) for token in text.tokens], bool)
 
-# %% ../../nbs/08_statistics/10_served.ipynb #ed2f4a93
+# %% ../../nbs/08_statistics/10_served.ipynb #5ccf1201
 def _served_columns(
     text: Generation,  # With tokens and logprobs
-    top: int,  # Likeliest tokens that were asked for
+    top: int,  # Number of likeliest tokens that were requested
 ) -> dict:  # Column -> array
     "Token statistics of one text, as a forward pass would store them."
     found = dict(logp=np.array(text.logprobs, float), special=special_tokens(text))
@@ -63,28 +63,28 @@ def _served_columns(
     logp = likeliest_logp(text.top_logprobs)
     return found | dict(entropy=truncated_entropy(logp), top_logp=logp, ids=ids, top_ids=top_ids)
 
+# %% ../../nbs/08_statistics/10_served.ipynb #f4eb5c65
+_SILENT = Generation("", [], [], [])
 
-def _said(endpoint, choice):  # The tokens of a reply; an empty text has none
+
+def _reply_tokens(endpoint, choice):  # A `Generation`; an empty text has no tokens
     text = choice["message"]["content"] if endpoint.chat else choice["text"]
     return checked(Generation(text, **server_logprobs(choice["logprobs"])))[0] if text else _SILENT
 
 
-_SILENT = Generation("", [], [], [])
-
-
-def _is_complete(text, top):  # Whether the server said what it was asked for
+def _is_complete(text, top):  # Whether the reply has every number that was requested
     return text.logprobs is not None and (top < 2 or text.top_logprobs is not None)
 
-
+# %% ../../nbs/08_statistics/10_served.ipynb #23f45ebd
 def silence_note(
     silent: list,  # From `store_served`
     model: str,  # Name of the model
 ) -> str:  # Sentence
-    "What is lost where a server does not say how likely its tokens were."
+    "Note for texts whose tokens came without log-probabilities."
     sample, kind, k = silent[0]
     return (
-        f"note: {model} gave no log-probabilities, or fewer than asked, for {len(silent)} texts, the first "
-        f"{kind} {k} of {sample!r}: methods that need them are lost; the texts are kept"
+        f"note: {model} gave no log-probabilities, or fewer than requested, for {len(silent)} texts, the first "
+        f"{kind} {k} of {sample!r}: methods that need them are skipped; the texts are kept"
     )
 
 # %% ../../nbs/08_statistics/10_served.ipynb #ed2f4a93-1
@@ -96,13 +96,11 @@ def store_served(
     settings,  # `Decoding` of the bank
     cache,  # `ReplyCache` with its replies
     progress: bool = True,  # Show sources done and time left
-) -> (
-    list
-):  # Texts of which the server did not say what it was asked for; nothing is stored when there are any
-    "Store what a server said of the tokens of its texts."
+) -> list:  # Texts without every number that was requested; nothing is stored when there are any
+    "Store the token log-probabilities that a server returned with its texts."
     found = {
-        (asked.sample, asked.kind, asked.first + i): _said(endpoint, choice)
-        for asked, choices in reply_choices(endpoint, samples, settings, cache)
+        (request.sample, request.kind, request.first + i): _reply_tokens(endpoint, choice)
+        for request, choices in reply_choices(endpoint, samples, settings, cache)
         for i, choice in enumerate(choices)
     }
     top = endpoint.top_logprobs

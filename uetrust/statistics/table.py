@@ -29,7 +29,7 @@ def _nested_column(arrays):  # Arrays with the same number of dimensions as a ne
         column = pa.ListArray.from_arrays(ends.astype("int32"), column)
     return column
 
-
+# %% ../../nbs/08_statistics/03_table.ipynb #e2a9e617
 def rows_to_table(
     rows: list,  # Dicts of text, numbers and arrays, all with the same keys
 ):  # pyarrow table
