@@ -63,7 +63,9 @@ def _inputs_of_rows(rows, needs, sources, tokens, read):
 # %% ../../nbs/08_statistics/13_bank.ipynb #ed1e7996
 def _kinds_of_text(entry, requested, needs):  # Which texts of a bank are read
     if entry.columns:
-        return tuple(kind for kind, columns in entry.columns.items() if set(columns.values()) & set(requested))
+        return tuple(
+            kind for kind, columns in entry.columns.items() if set(columns.values()) & set(requested)
+        )
     return ("greedy", "sample") if "samples" in needs else ("greedy",)
 
 # %% ../../nbs/08_statistics/13_bank.ipynb #6de926bc
@@ -82,7 +84,11 @@ def _rows_by_source(rows, found, cut):
     "A row per source."
     tokens_cut = next(iter(cut.values()), np.zeros(rows["sample"].nunique(), int))
     for i, name in enumerate(rows["sample"].unique()):
-        yield dict(sample=name) | {column: values[i] for column, values in found.items()} | dict(cut=tokens_cut[i])
+        yield (
+            dict(sample=name)
+            | {column: values[i] for column, values in found.items()}
+            | dict(cut=tokens_cut[i])
+        )
 
 # %% ../../nbs/08_statistics/13_bank.ipynb #de9055ff
 def _kept_rows(

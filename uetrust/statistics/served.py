@@ -83,8 +83,8 @@ def silence_note(
     "Note for texts whose tokens came without log-probabilities."
     sample, kind, k = silent[0]
     return (
-        f"note: {model} gave no log-probabilities, or fewer than requested, for {len(silent)} texts, the first "
-        f"{kind} {k} of {sample!r}: methods that need them are skipped; the texts are kept"
+        f"note: {model} gave no log-probabilities, or fewer than requested, for {len(silent)} texts, "
+        f"the first {kind} {k} of {sample!r}: methods that need them are skipped; the texts are kept"
     )
 
 # %% ../../nbs/08_statistics/10_served.ipynb #ed2f4a93-1
