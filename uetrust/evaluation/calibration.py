@@ -61,7 +61,7 @@ def reliability_table(
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins B
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
-    scale: str = "negate",  # As in `_confidence_from_uncertainty`
+    scale: str = "negate",  # 'minmax' stretches these samples over 0..1
     adaptive: bool = False,  # Bins of equal mass instead of equal width
     # One row per bin that is not empty: n, confidence, acceptable, gap,
     # gap_var (squared standard error of the gap, NaN when n=1)
@@ -89,7 +89,7 @@ def ece(
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins of equal width
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
-    scale: str = "negate",  # As in `_confidence_from_uncertainty`
+    scale: str = "negate",  # 'minmax' stretches these samples over 0..1
 ) -> float:  # 0 when confidence and acceptance agree in every bin
     """Expected calibration error, bins of equal width.
 
@@ -112,8 +112,8 @@ def ece_adaptive(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins of equal mass
-    tau: float = None,  # As in `ece`
-    scale: str = "negate",  # As in `_confidence_from_uncertainty`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
+    scale: str = "negate",  # 'minmax' stretches these samples over 0..1
 ) -> float:  # 0 when confidence and acceptance agree in every bin
     "Expected calibration error, bins of equal mass."
     return _mean_gap(reliability_table(quality, uncertainty, bins, tau, scale, adaptive=True))
@@ -128,8 +128,8 @@ def ece_debiased_sq(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins of equal mass, each with at least two samples
-    tau: float = None,  # As in `ece`
-    scale: str = "negate",  # As in `_confidence_from_uncertainty`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
+    scale: str = "negate",  # 'minmax' stretches these samples over 0..1
 ) -> float:  # Can be negative: no more than sampling noise
     "Debiased squared calibration error: mean squared gap of bins of equal mass, minus the sampling noise."
     table = reliability_table(quality, uncertainty, bins, tau, scale, adaptive=True)
@@ -216,7 +216,7 @@ def balanced_accuracy(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty, larger is less certain
     cut: float,  # Accept when uncertainty <= cut
-    tau: float = None,  # As in `_labels_and_decisions`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
 ) -> float:  # 1 when every decision is right
     "Balanced accuracy: mean of the share of acceptable summaries accepted and of bad ones rejected."
     labels, accepted = _labels_and_decisions(quality, uncertainty, cut, tau)
@@ -228,7 +228,7 @@ def cohen_kappa(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty, larger is less certain
     cut: float,  # Accept when uncertainty <= cut
-    tau: float = None,  # As in `_labels_and_decisions`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
 ) -> float:  # 1 when every decision is right
     "Cohen's kappa: agreement of decision and label beyond what their base rates give."
     labels, accepted = _labels_and_decisions(quality, uncertainty, cut, tau)
@@ -240,7 +240,7 @@ def cohen_kappa(
 def geometric_mean_cut(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty, larger is less certain
-    tau: float = None,  # As in `_labels_and_decisions`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
 ) -> float:  # One of the uncertainties; the smallest if several are best
     "Cut with the largest geometric mean of the shares of acceptable accepted and bad rejected."
     labels, uncertainty = labelled_pairs(quality, uncertainty, tau)

@@ -66,9 +66,9 @@ class PRRCells:
 
     quality: np.ndarray  # Shape [N,K], larger is better
     uncertainty: np.ndarray  # Shape [N,M], larger is less certain
-    area: str = "mean"  # As in `rank_weights`
+    area: str = "mean"  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
     ties: str = "average"  # One of `TIE_RULES`
-    max_rejection: float = 1.0  # As in `rank_weights`
+    max_rejection: float = 1.0  # Reject at most this share ('mean' only)
     clusters: np.ndarray = None  # Cluster of each sample as integers, shape [N]
 
     def __post_init__(self):
@@ -544,7 +544,7 @@ def _random_areas(cells, rng):  # Function that draws the areas of all cells und
 def joint_p(
     cells: PRRCells,  # Methods and metrics
     draws: int = 499,  # Random orders
-    seed: int = 0,  # Of the orders
+    seed: int = 0,  # Seed of the orders
 ) -> tuple[float, float]:  # p, and the largest |PRR| over its null standard deviation
     "Permutation p-value that some method orders some quality, all cells at once (largest standardised PRR)."
     sd = np.broadcast_to(cells.gap * prr_null_sd(cells), cells.mean_area.shape)

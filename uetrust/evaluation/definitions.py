@@ -32,8 +32,8 @@ def _mean_of_shuffles(weights, draws, seed, backwards=False):  # Of each item; f
 @lru_cache(maxsize=32)
 def shuffled_weights(
     n: int,  # Number of items
-    area: str = "mean",  # As in `rank_weights`
-    max_rejection: float = 1.0,  # As in `rank_weights`
+    area: str = "mean",  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
     draws: int = 1000,  # Shuffles
     seed: int = 42,  # Seed of NumPy's legacy generator
 ) -> np.ndarray:  # Mean weight of each item over the shuffles, shape [n]
@@ -96,8 +96,8 @@ def _merge_duplicates(
 class _PRRDefinition:
     "What one source calls PRR"
 
-    name: str  # As `compat` takes it
-    title: str  # In a few words
+    name: str  # Name, the value of `compat`
+    title: str  # Title of a few words
     source: str  # Package and version, or repository, file and commit
     url: str
     value: Callable  # Function of quality and uncertainty without missing values
@@ -113,8 +113,8 @@ PRR_DEFINITIONS = {}  # Name -> `_PRRDefinition`
 
 
 def _prr_definition(
-    title: str,  # As in `_PRRDefinition`
-    source: str,  # As in `_PRRDefinition`
+    title: str,  # Title of a few words
+    source: str,  # Package and version, or repository, file and commit
     url: str,  # As in `_PRRDefinition`
     **known,  # The other fields
 ):
@@ -332,7 +332,7 @@ def _median_gain(quality, uncertainty):
 
 # %% ../../nbs/04_evaluation/05_definitions.ipynb #de0d8200
 def definition_of(
-    name: str,  # Of a definition
+    name: str,  # Name of a definition, a key of `PRR_DEFINITIONS`
 ) -> _PRRDefinition:
     "A definition of PRR by its name."
     if name not in PRR_DEFINITIONS:

@@ -47,7 +47,7 @@ def auprc(
 def base_rate(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty: only samples that have both are counted
-    tau: float = None,  # As in `auprc`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
 ) -> float:  # In (0,1)
     "Share of bad summaries: what `auprc` gives for a random order of many samples."
     return float((~labelled_pairs(quality, uncertainty, tau)[0]).mean())
@@ -56,7 +56,7 @@ def base_rate(
 def _random_auprc(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty: only samples that have both are counted
-    tau: float = None,  # As in `auprc`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
 ) -> float:  # A little above `base_rate`
     "Exact expectation of `auprc` over all orders of these samples."
     labels, _ = labelled_pairs(quality, uncertainty, tau)
@@ -80,7 +80,7 @@ def selective_risk(
     quality,  # Quality of N samples, larger is better
     uncertainty,  # Uncertainty, larger is less certain
     best: float = 1.0,  # Quality of a perfect summary
-    ties: str = "average",  # As in `_selective_quality`
+    ties: str = "average",  # 'average', 'input' (given order, a stable sort), 'best', 'worst'
 ) -> np.ndarray:  # R(k) = best - mean quality of the k most certain, k = 1..N
     "Selective risk R(k): mean risk of the k most certain samples."
     quality, uncertainty = complete_pairs(quality, uncertainty)
@@ -109,9 +109,9 @@ def _curve_area(
 def aurc(
     quality,  # Quality, larger is better, at most `best`
     uncertainty,  # Uncertainty, larger is less certain
-    area: str = "mean",  # As in `_curve_area`
+    area: str = "mean",  # 'mean' of the values, or 'trapezoid' rule with total width 1
     best: float = 1.0,  # Quality of a perfect summary
-    ties: str = "average",  # As in `_selective_quality`
+    ties: str = "average",  # 'average', 'input' (given order, a stable sort), 'best', 'worst'
 ) -> float:  # Lower is better; the mean risk for a random order
     """AURC: area under the risk-coverage curve.
 
@@ -133,8 +133,8 @@ def aurc(
 def e_aurc(
     quality,  # Quality, larger is better
     uncertainty,  # Uncertainty, larger is less certain
-    area: str = "mean",  # As in `_curve_area`
-    ties: str = "average",  # As in `_selective_quality`
+    area: str = "mean",  # 'mean' of the values, or 'trapezoid' rule with total width 1
+    ties: str = "average",  # 'average', 'input' (given order, a stable sort), 'best', 'worst'
 ) -> float:  # 0 for a perfect order
     "E-AURC: AURC minus the AURC of a perfect order."
     quality, uncertainty = complete_pairs(quality, uncertainty)
@@ -146,9 +146,9 @@ def e_aurc(
 def augrc(
     quality,  # Quality, larger is better, at most `best`
     uncertainty,  # Uncertainty, larger is less certain
-    area: str = "mean",  # As in `_curve_area`
+    area: str = "mean",  # 'mean' of the values, or 'trapezoid' rule with total width 1
     best: float = 1.0,  # Quality of a perfect summary
-    ties: str = "average",  # As in `_selective_quality`
+    ties: str = "average",  # 'average', 'input' (given order, a stable sort), 'best', 'worst'
 ) -> float:  # Lower is better; about half the mean risk for a random order
     """AUGRC: area under the generalised risk-coverage curve.
 
@@ -171,8 +171,8 @@ def augrc(
 def auarc(
     quality,  # Quality or accuracy, larger is better
     uncertainty,  # Uncertainty, larger is less certain
-    area: str = "trapezoid",  # As in `_curve_area`
-    ties: str = "average",  # As in `_selective_quality`
+    area: str = "trapezoid",  # 'mean' of the values, or 'trapezoid' rule with total width 1
+    ties: str = "average",  # 'average', 'input' (given order, a stable sort), 'best', 'worst'
 ) -> float:  # The mean quality for a random order
     "AUARC: area under the accuracy-rejection curve."
     return _curve_area(_selective_quality(quality, uncertainty, ties), area)
@@ -208,7 +208,7 @@ def selective_accuracy(
     quality,  # Quality, or labels 0 and 1 (see `acceptable_labels`)
     uncertainty,  # Uncertainty, larger is less certain
     coverage: float,  # Share to keep, in (0,1]; ceil(coverage*N) samples are kept
-    ties: str = "average",  # As in `_selective_quality`
+    ties: str = "average",  # 'average', 'input' (given order, a stable sort), 'best', 'worst'
 ) -> float:  # Mean quality of those kept
     """Selective accuracy: mean quality of the most certain share.
 
@@ -256,8 +256,8 @@ def _force_true(
     quality,  # Quality, larger is better
     uncertainty,  # Uncertainty, larger is less certain
     gold: float = 1.0,  # Score of a gold summary under the same metric
-    ties: str = "average",  # As in `_selective_quality`
-    compat: str = None,  # As in `_force_true_kept`
+    ties: str = "average",  # 'average', 'input' (given order, a stable sort), 'best', 'worst'
+    compat: str = None,  # 'sicf': truncate N*(1-a) in floating point, as the released code does
 ) -> np.ndarray:  # At a = 0, 0.1, ..., 1, shape [11]
     "Force-true curve: mean quality after the least certain share is replaced by gold summaries."
     curve = _selective_quality(quality, uncertainty, ties)
@@ -270,8 +270,8 @@ def force_true_area(
     quality,  # Quality, larger is better
     uncertainty,  # Uncertainty, larger is less certain
     gold: float = 1.0,  # Score of a gold summary under the same metric
-    ties: str = "average",  # As in `_selective_quality`
-    compat: str = None,  # As in `_force_true_kept`
+    ties: str = "average",  # 'average', 'input' (given order, a stable sort), 'best', 'worst'
+    compat: str = None,  # 'sicf': truncate N*(1-a) in floating point, as the released code does
 ) -> float:  # Halfway between mean quality and `gold` for a random order
     "Trapezoid area under the eleven points of the force-true curve."
     return float(np.trapezoid(_force_true(quality, uncertainty, gold, ties, compat)) / 10)

@@ -365,11 +365,11 @@ def _joined_prr(quality, uncertainty, area, ties, max_rejection, clusters, compa
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #e41b1e62-2
 def prr_value(
-    quality,  # As in `prr`
-    uncertainty,  # As in `prr`
-    area: str = "mean",  # As in `prr`
-    ties: str = "average",  # As in `prr`
-    max_rejection: float = 1.0,  # As in `prr`
+    quality,  # Quality of N samples, larger is better; NaN where missing
+    uncertainty,  # Uncertainty of the same samples, larger is less certain; NaN where missing
+    area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
+    ties: str = "average",  # 'average', 'input' (row order decides), 'best', 'worst'
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
 ) -> float:  # NaN where it does not exist
     """The value of `prr` alone, for loops: no error, interval or note.
 
@@ -413,8 +413,8 @@ def prr_difference(
     quality,  # Quality, larger is better, shape [N]
     first,  # Uncertainty of the first method, shape [N]
     second,  # Uncertainty of the second, shape [N]
-    area: str = "mean",  # As in `prr`
-    clusters=None,  # As in `prr`
+    area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
+    clusters=None,  # Document of each sample, when several samples share one
 ) -> _PRRDifference:  # First minus second
     """Difference of two methods' prediction-rejection ratios under one metric, with a paired test.
 
@@ -453,7 +453,7 @@ def prr_bootstrap(
     uncertainty: pd.DataFrame,  # As in `prr_table`
     draws: int = 1000,  # Replicates
     seed: int = 0,  # Seed of a generator of its own
-    area: str = "mean",  # As in `prr_table`
+    area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
     clusters=None,  # As in `prr_table`; whole clusters are drawn
 ) -> np.ndarray:  # Shape [draws, methods, metrics]; NaN where a replicate's quality is constant
     """Bootstrap replicates of every PRR, from multiplicities and without sorting again.

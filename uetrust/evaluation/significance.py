@@ -176,10 +176,10 @@ def bootstrap_interval(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores; the same documents unless paired=False
     level: str = "system",  # Key of `uetrust.evaluation.correlations.CORRELATION_LEVELS`
-    coef="pearson",  # As in `uetrust.evaluation.correlations.row_correlations`
-    units: str = "documents",  # As in `bootstrap_sample`
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
+    units: str = "documents",  # What is drawn with replacement: one of `BOOTSTRAP_UNITS`
     draws: int = 9999,  # Bootstrap samples
-    seed=0,  # As in `random_generator`
+    seed=0,  # Whole number, or a generator such as np.random.RandomState(1234)
     confidence: float = 0.95,  # Share of the draws inside the interval
     paired: bool = True,  # False draws documents for each side on its own; system level only
     # Value, percentile interval, samples without a correlation (left out of the interval), the other values
@@ -229,10 +229,10 @@ def bootstrap_difference(
     second,  # Scores of the other, same shape
     human,  # Human scores, same shape
     level: str = "system",  # Key of `uetrust.evaluation.correlations.CORRELATION_LEVELS`
-    coef="pearson",  # As in `uetrust.evaluation.correlations.row_correlations`
-    units: str = "documents",  # As in `bootstrap_sample`
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
+    units: str = "documents",  # What is drawn with replacement: one of `BOOTSTRAP_UNITS`
     draws: int = 9999,  # Bootstrap samples
-    seed=0,  # As in `random_generator`
+    seed=0,  # Whole number, or a generator such as np.random.RandomState(1234)
     confidence: float = 0.95,  # Share of the draws inside the interval
     # First minus second, percentile interval, two-sided p, samples without a difference, the others
 ) -> _MetricDifference:
@@ -297,11 +297,11 @@ def swap_test(
     second,  # Scores of the other, same shape
     human,  # Human scores, same shape
     level: str = "system",  # Key of `uetrust.evaluation.correlations.CORRELATION_LEVELS`
-    coef="pearson",  # As in `uetrust.evaluation.correlations.row_correlations`
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
     swap: str = "rows_columns",  # What is exchanged: 'cells', 'rows' (systems), 'columns' (documents)
     alternative: str = "two-sided",  # 'two-sided', 'greater' (the first is better) or 'less'
     draws: int = 9999,  # Random exchanges
-    seed=0,  # As in `random_generator`
+    seed=0,  # Whole number, or a generator such as np.random.RandomState(1234)
     plus_one: bool = True,  # (count+1)/(draws+1); False gives count/draws, as other implementations do
     # First minus second after standardising, p, exchanges without a difference (left out), the others
 ) -> _SwapTest:
@@ -350,10 +350,10 @@ def subset_wins(
     first,  # Scores of one metric, systems x documents
     second,  # Scores of the other, same shape
     human,  # Human scores, same shape
-    coef="spearman",  # As in `uetrust.evaluation.correlations.row_correlations`
+    coef="spearman",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
     share: float = 0.8,  # Share of the cells in a subset
     draws: int = 1000,  # Subsets
-    seed=0,  # As in `random_generator`
+    seed=0,  # Whole number, or a generator such as np.random.RandomState(1234)
     # How often the first metric wins, of how many, standard deviation of the differences (too small by the
     # factor sqrt((1-share)/share)), difference on all cells
 ) -> SubsetWins:
@@ -401,8 +401,8 @@ def sign_flip_p(
 def soft_pairwise_accuracy(
     metric,  # Segment scores, systems x segments, no NaN
     human,  # Human scores, systems x segments, no NaN
-    draws: int = 1000,  # As in `sign_flip_p`
-    seed: int = 4,  # As in `sign_flip_p`
+    draws: int = 1000,  # Sign vectors
+    seed: int = 4,  # Seed of the signs
 ) -> float:  # 1 when both sides are equally certain of every pair
     "Soft pairwise accuracy: 1 minus the mean difference of the two p-values over all pairs of systems."
     metric_p, human_p = (sign_flip_p(scores, draws, seed) for scores in (metric, human))

@@ -187,9 +187,9 @@ def _split_rates(
     y,  # Labels 0 and 1, shape [N]
     learn,  # Rows to learn on
     test,  # Rows to decide on
-    classifier,  # As in `fit_classifier`
-    preset,  # As in `fit_classifier`
-    class_weight,  # As in `fit_classifier`
+    classifier,  # One of `CLASSIFIERS`
+    preset,  # One of `THRESHOLD_PRESETS`
+    class_weight,  # None or 'balanced'; isotonic regression has no weights
     hard,  # Whether AUC is that of the decisions
 ):  # Values of `ACCURACY_FIELDS`
     "AUC and classification rates of one metric on one split."
@@ -254,7 +254,7 @@ def expected_accuracy(
     metrics=None,  # Columns to evaluate; all but dataset and label when None
     repeats: int = 100,  # Splits of a data set in mode 'indata'; a lone data set in 'indomain' gets 25
     seed: int = 0,  # Seed of the splits
-    class_weight=None,  # As in `fit_classifier`
+    class_weight=None,  # None or 'balanced'; isotonic regression has no weights
 ) -> (
     pd.DataFrame
 ):  # One row per data set and metric: tests (splits averaged), n_learn, n_test, and `ACCURACY_FIELDS`
@@ -300,7 +300,7 @@ def mean_of_defined(a, axis):  # Mean over the splits that have a value; NaN if 
 
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #3fb095c0
 def metrics_by_accuracy(
-    table: pd.DataFrame,  # From `expected_accuracy`
+    table: pd.DataFrame,  # Result of `expected_accuracy`
     # Per metric: unweighted mean of each of `ACCURACY_FIELDS` over data sets, and rank by accuracy (1 is
     # best,
     # ties in input order)
@@ -312,7 +312,7 @@ def metrics_by_accuracy(
 
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #3fb095c0-1
 def auc_agreement(
-    means: pd.DataFrame,  # From `metrics_by_accuracy`
+    means: pd.DataFrame,  # Result of `metrics_by_accuracy`
     by: str = "accuracy",  # Column to compare with AUC
 ) -> float:  # NaN for fewer than 3 metrics
     "Spearman's rho over metrics between AUC and another mean."
@@ -340,7 +340,7 @@ Threshold = namedtuple("Cut", "at up")  # Called error-free where (x > at) equal
 
 
 def apply_thresholds(
-    cut: Threshold,  # From `learn_thresholds`
+    cut: Threshold,  # Result of `learn_thresholds`
     x: np.ndarray,  # Scores, shape [N,S]
 ) -> np.ndarray:  # True: called error-free, shape [N,S]
     "Decisions by the threshold of each score."

@@ -36,9 +36,9 @@ def _noise(left_out, draws, seed, size):  # Errors by Student's t, shape [draws,
 def _model_confidence_set(
     values,  # PRR of M methods, shape [M]
     left_out,  # The same with one item or document left out at a time, shape [B,M]
-    level: float = 0.05,  # Of the test that removes a method
-    draws: int = 2000,  # Of the errors
-    seed: int = 0,  # Of the draws
+    level: float = 0.05,  # Level of the test that removes a method
+    draws: int = 2000,  # Number of draws of the errors
+    seed: int = 0,  # Seed of the draws
     size: float = None,  # Degrees of freedom plus 1 of the errors; the number of units when None
 ) -> list:  # Positions of the methods that remain
     "Model confidence set: methods that are not distinguishable from the best."
@@ -72,10 +72,10 @@ def _one_sided(noise, sd, level):  # Critical value of comparisons with each met
 def _comparisons_with_best(
     values,  # PRR of M methods, M > 1, shape [M]
     left_out,  # The same with one item or document left out at a time, shape [B,M]
-    level: float = 0.05,  # Of all intervals together
-    draws: int = 2000,  # Of the errors
-    seed: int = 0,  # Of the draws
-    size: float = None,  # As in `_model_confidence_set`
+    level: float = 0.05,  # Level of all intervals together
+    draws: int = 2000,  # Number of draws of the errors
+    seed: int = 0,  # Seed of the draws
+    size: float = None,  # Degrees of freedom plus 1 of the errors; the number of units when None
 ) -> tuple[np.ndarray, np.ndarray]:  # Lower and upper ends of value minus the best of the others, shape [M]
     "Multiple comparisons with the best (Hsu 1984): simultaneous intervals under correlated errors."
     values, covariance = np.asarray(values, float), _jackknife_covariance(left_out)
@@ -91,7 +91,7 @@ def _comparisons_with_best(
 # %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #b8a6f159
 def _shrunken_values(
     values,  # PRR of M methods, shape [M]
-    covariance,  # Of their errors, shape [M,M]
+    covariance,  # Covariance of their errors, shape [M,M]
 ) -> np.ndarray:  # Shape [M]
     "Shrunken values (empirical Bayes, correlated errors): what is left of a lead without its luck."
     values, covariance = np.asarray(values, float), np.asarray(covariance, float)
@@ -124,7 +124,7 @@ def cannot_be_told(
     best: list,  # Methods of the model confidence set
     of: int,  # Methods that were compared
     n: int,  # Texts
-    level: float = 0.05,  # Of the set
+    level: float = 0.05,  # Level of the set
 ) -> str:  # Part of a sentence, to stand beside every winner
     "Which methods the texts cannot tell from the winner."
     others = [name for name in best if name != winner]
@@ -156,9 +156,9 @@ def confidence_set(
     quality,  # Quality, larger is better, shape [N]; NaN where missing
     uncertainty: pd.DataFrame,  # One column per method, larger is less certain; NaN where missing
     clusters=None,  # Document of each sample, when several samples share one, shape [N]
-    level: float = 0.05,  # Of the set and of all intervals together
+    level: float = 0.05,  # Level of the set and of all intervals together
     splits: int = 0,  # Halves in which a winner is chosen and judged; 0 leaves that out
-    seed: int = 0,  # Of draws and splits
+    seed: int = 0,  # Seed of draws and splits
 ) -> BestMethods:
     """Model confidence set of PRR: which methods cannot be told from the best, with clusters.
 
@@ -233,7 +233,7 @@ def winners_table(
 
 # %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #30f38487-1
 def sets_sentence(
-    winners: pd.DataFrame,  # From `winners_table`
+    winners: pd.DataFrame,  # Result of `winners_table`
 ) -> list:  # One sentence per row
     "How many methods cannot be told from each winner, and what its lead is worth."
     return [
@@ -271,8 +271,8 @@ def _simulated_levels(
     studies: int = 200,  # Simulated studies
     methods: int = 12,  # Methods, with true values equally spaced
     spread: float = 0.3,  # True value of the best minus that of the worst; 0 makes all equal
-    documents: int = 50,  # Of three texts each, which share half of their noise
-    seed: int = 0,  # Of the studies
+    documents: int = 50,  # Number of documents of three texts each, which share half of their noise
+    seed: int = 0,  # Seed of the studies
 ) -> dict:  # set, intervals (share of studies in which they hold), size, winner, shrunken (mean error)
     "Level of the set and of the intervals, and the winner's error before and after shrinkage, simulated."
     rng, true, rows = np.random.default_rng(seed), np.linspace(spread, 0, methods), []

@@ -25,14 +25,14 @@ class _PRRParts(NamedTuple):
     # method, truth and metric (PRR under each), ratio, error: metric = ratio * truth + error
     methods: pd.DataFrame
     n: int  # Complete texts
-    correlation: float  # Of truth and metric
+    correlation: float  # Correlation of truth and metric
 
 
 def prr_parts(
     truth,  # Quality by the truth, shape [N], larger is better
     metric,  # Quality by a metric of the same texts, larger is better
     uncertainty: pd.DataFrame,  # Texts x methods, larger is less certain
-    area: str = "mean",  # As in `uetrust.evaluation.prr.prr`
+    area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
 ) -> _PRRParts:
     "PRR under a metric, split into the truth's share and the metric's error."
     t, m = score_vector(truth, "truth"), score_vector(metric, "metric")
@@ -67,7 +67,7 @@ def degraded_truth(
     length_dose: float = 0.0,  # Added for each SD of length; negative: long texts are disliked
     own=None,  # Whether each text is the favoured generator's
     own_dose: float = 0.0,  # Added to its texts
-    seed: int = 0,  # Of the noise
+    seed: int = 0,  # Seed of the noise
 ) -> np.ndarray:  # A metric of the same texts
     "The truth, degraded by measured doses of noise, length bias and preference for own texts."
     metric = standardised(truth)
@@ -127,8 +127,8 @@ def _required_reliability(
     difference: float,  # PRR that the better of two methods has more, by the truth
     n: float,  # Texts of the study
     bias: float = 0.0,  # PRR under the metric's error that the worse method has more, at least 0
-    unit_sd: float = 1.0,  # As in `_wrong_choice`
-    confidence: float = 0.9,  # Wanted probability of choosing the better method, above 1/2
+    unit_sd: float = 1.0,  # Standard error of the difference times the root of the number of texts
+    confidence: float = 0.9,  # Required probability of choosing the better method, above 1/2
 ) -> float:  # Correlation with the truth; NaN where even the truth needs more texts
     "How good must a metric be: the least correlation with the truth that chooses the better method."
     from scipy.special import ndtri
@@ -150,14 +150,14 @@ class _MetricNeeds(NamedTuple):
 
     better: str  # Best method by the truth
     worse: str  # Second best
-    difference: float  # Of their PRR by the truth
-    bias: float  # Of the metric's error towards the second, over what a unit of error gains; at least 0
-    correlation: float  # Of metric and truth
-    required: float  # From `_required_reliability`; NaN where even the truth needs more texts
+    difference: float  # Difference of their PRR by the truth
+    bias: float  # Bias of the metric's error towards the second, over what a unit of error gains; at least 0
+    correlation: float  # Correlation of metric and truth
+    required: float  # Result of `_required_reliability`; NaN where even the truth needs more texts
     wrong: float  # Probability that the metric chooses the second
-    texts: int  # Of the study that is planned
+    texts: int  # Number of texts of the study that is planned
     texts_by_truth: float  # What the truth itself would need
-    confidence: float  # Wanted probability of choosing the better method
+    confidence: float  # Required probability of choosing the better method
 
 
 def two_best(
@@ -178,7 +178,7 @@ def metric_needs(
     parts: _PRRParts,
     texts: int,  # Texts of the study
     unit_sd: float = 1.0,  # As in `_wrong_choice`; from the `unit_sd` of a power table
-    confidence: float = 0.9,  # As in `_required_reliability`
+    confidence: float = 0.9,  # Required probability of choosing the better method, above 1/2
 ) -> _MetricNeeds:
     "How good a metric must be for the two best methods of a pilot, and how good it is."
     check_count(texts=texts)
@@ -198,7 +198,7 @@ def metric_needs(
 
 # %% ../../../nbs/04_evaluation/15_inference/05_dose.ipynb #3653abcc-2
 def needs_sentence(
-    found: _MetricNeeds,  # From `metric_needs`
+    found: _MetricNeeds,  # Result of `metric_needs`
     metric: str = "the metric",  # Its name
 ) -> str:
     "Whether a metric is good enough for the choice between the two best methods."
@@ -228,7 +228,7 @@ def phase_table(
     sizes: tuple = (50, 200, 1000),  # Texts
     reliabilities: tuple = PHASE_RELIABILITIES,  # Correlations of metric and truth
     biases: tuple = PHASE_BIASES,  # PRR under the error that the worse method has more
-    unit_sd: float = 1.0,  # As in `_wrong_choice`
+    unit_sd: float = 1.0,  # Standard error of the difference times the root of the number of texts
 ) -> pd.DataFrame:  # n, reliability, bias, regret
     "Expected regret of the choice between two methods."
     rows = pd.DataFrame(list(product(sizes, reliabilities, biases)), columns=["n", "reliability", "bias"])
@@ -237,7 +237,7 @@ def phase_table(
 
 # %% ../../../nbs/04_evaluation/15_inference/05_dose.ipynb #eb94e4d1-1
 def plot_phase(
-    rows: pd.DataFrame,  # From `phase_table`
+    rows: pd.DataFrame,  # Result of `phase_table`
     difference: float = 0.1,  # That the table was made for
 ):  # The figure
     "Phase diagram of regret, one panel for each size of study."

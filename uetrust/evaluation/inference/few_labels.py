@@ -43,7 +43,7 @@ def position_totals(
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #b8a5db8a-1
 def _sorted_mass_weights(
     mass: np.ndarray,  # How many texts each labelled text stands for, most certain first, shape [B,n]
-    totals: np.ndarray,  # From `position_totals`
+    totals: np.ndarray,  # Result of `position_totals`
 ) -> np.ndarray:  # Shape [B,n]
     "Weight of each labelled text: that of the positions which it takes up."
     position = mass.cumsum(1)
@@ -55,7 +55,7 @@ def _sorted_mass_weights(
 def mass_weights(
     scores: np.ndarray,  # Scores that order the labelled texts, smallest first, shape [n]
     mass: np.ndarray,  # As in `_sorted_mass_weights`, in the order of the texts
-    totals: np.ndarray,  # From `position_totals`
+    totals: np.ndarray,  # Result of `position_totals`
 ) -> np.ndarray:  # In the order of the texts, shape [B,n]
     "Weight of each labelled text under an order; ties share theirs by mass."
     order = tie_order(scores)
@@ -75,7 +75,7 @@ def mass_weights(
 class _LabelledMeasure(NamedTuple):
     "How a statistic follows from position weights"
 
-    area: str  # As in `rank_weights`
+    area: str  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
     ratio: bool  # Gain over a random order, as a share of the gain of a perfect one
     offset: float  # The statistic is offset + slope x (ratio or area of quality)
     slope: float
@@ -109,9 +109,9 @@ def _deleted_mass(
 def equal_mass_weights(
     n: int,  # Labelled texts, all of the same mass and each a unit of its own
     total: int,  # All texts
-    step: float,  # As in `_deleted_mass`
-    statistic: str,  # As in `position_totals`
-    coverage: float,  # As in `position_totals`
+    step: float,  # Share of its weight that a unit loses
+    statistic: str,  # One of `LABELLED_MEASURES`
+    coverage: float,  # Share that is kept, for 'selective_risk'
 ) -> np.ndarray:  # Row i: the text at place i of the order has lost weight; shape [n+1,n]
     "Weights by place in an order without ties: the same for every order."
     mass = _deleted_mass(np.full(n, total / n), np.arange(n), step)
@@ -123,10 +123,10 @@ class _MassReplicates:
     "Values of labelled texts when one unit at a time loses weight; the last replicate is the value itself"
 
     mass: np.ndarray  # How many texts each stands for, shape [n]; the total is a whole number
-    units: np.ndarray  # As in `_deleted_mass`
+    units: np.ndarray  # Unit of each labelled text, integers 0..C-1, shape [n]
     statistic: str  # One of `LABELLED_MEASURES`
-    coverage: float = 1.0  # As in `position_totals`
-    step: float = FULL_STEP  # As in `_deleted_mass`
+    coverage: float = 1.0  # Share that is kept, for 'selective_risk'
+    step: float = FULL_STEP  # Share of its weight that a unit loses
 
     @property
     def total(self):
@@ -200,8 +200,8 @@ class Control(NamedTuple):
 
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #4d815502-1
 def _ridge_control(
-    deviations: np.ndarray,  # Of the value to be estimated, mean 0, shape [C]
-    controls: np.ndarray,  # Of the control variates, mean 0, standard deviation 1, shape [C,K]
+    deviations: np.ndarray,  # Deviations of the value to be estimated, mean 0, shape [C]
+    controls: np.ndarray,  # Values of the control variates, mean 0, standard deviation 1, shape [C,K]
     penalty: float,  # In units of the largest eigenvalue; infinite: no control variate
 ) -> Control:
     "Ridge regression of the deviations on those of the control variates, with leave-one-out residuals."
@@ -216,7 +216,7 @@ def _ridge_control(
 
 
 def _tuned_control(
-    deviations: np.ndarray,  # As in `_ridge_control`
+    deviations: np.ndarray,  # Deviations of the value to be estimated, mean 0, shape [C]
     controls: np.ndarray,  # Deviations of the control variates, shape [C,K]; constant or NaN ones get 0
 ) -> Control:
     "Control variates as far as they pay on texts that they were not fitted to."
@@ -247,7 +247,7 @@ class FewLabels(NamedTuple):
     100
     """
 
-    value: float  # Of all N texts
+    value: float  # Value of all N texts
     se: float  # Standard error of labelling some of them only
     lo: float  # Lower end of the 95 % confidence interval
     hi: float  # Upper end
@@ -262,11 +262,11 @@ class FewLabels(NamedTuple):
 class DrawnLabels(NamedTuple):
     "Labelled texts among all texts, without gaps"
 
-    labels: np.ndarray  # Of the labelled texts, shape [n]
-    metrics: np.ndarray  # Of all texts, shape [N,K]
-    uncertainty: np.ndarray  # Of all texts, shape [N,M]
+    labels: np.ndarray  # Labels of the labelled texts, shape [n]
+    metrics: np.ndarray  # Metrics of all texts, shape [N,K]
+    uncertainty: np.ndarray  # Uncertainty of all texts, shape [N,M]
     labelled: np.ndarray  # Position of each labelled text, shape [n]
-    probability: np.ndarray  # Of each labelled text, shape [n]
+    probability: np.ndarray  # Probability of each labelled text, shape [n]
     units: np.ndarray  # Unit of each labelled text, integers 0..C-1, shape [n]
 
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #dafc4337-2
@@ -274,7 +274,7 @@ class _LabelledValues(NamedTuple):
     "Values of the labels and of each metric on the labelled texts, and of each metric on all"
 
     labelled: np.ndarray  # One unit at a time has lost weight, the last row is the value; shape [C+1,1+K]
-    known: np.ndarray  # Of each metric on all texts, shape [K]
+    known: np.ndarray  # Value of each metric on all texts, shape [K]
     single: bool  # Whether of one uncertainty; else the difference of two
     gain: np.ndarray | None  # What the ratio of the labels is divided by, shape [C+1]; None: no ratio
     lowest: float  # The ratio of the worst possible order; -inf where there is no bound
@@ -290,10 +290,10 @@ def _step(single):  # Share of its weight that a unit loses, of one uncertainty 
 
 
 def values_of_all(
-    metrics: np.ndarray,  # Of all texts, shape [N,K]
-    uncertainty: np.ndarray,  # Of all texts, shape [N,M]
+    metrics: np.ndarray,  # Metrics of all texts, shape [N,K]
+    uncertainty: np.ndarray,  # Uncertainty of all texts, shape [N,M]
     statistic: str = "prr",  # One of `LABELLED_MEASURES`
-    coverage: float = 1.0,  # As in `position_totals`
+    coverage: float = 1.0,  # Share that is kept, for 'selective_risk'
 ) -> np.ndarray:  # Shape [M,K]
     "Ratio or area of every uncertainty under every metric on all texts."
     n = len(uncertainty)
@@ -305,9 +305,9 @@ def values_of_all(
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #dafc4337-3
 def labelled_values(
     drawn: DrawnLabels,  # With one uncertainty, or with two: the first minus the second
-    known: np.ndarray,  # From `values_of_all`
+    known: np.ndarray,  # Result of `values_of_all`
     statistic: str = "prr",  # One of `LABELLED_MEASURES`
-    coverage: float = 1.0,  # As in `position_totals`
+    coverage: float = 1.0,  # Share that is kept, for 'selective_risk'
 ) -> _LabelledValues:
     "Values from which the estimate is made."
     single = len(known) == 1
@@ -387,7 +387,7 @@ class _LabelEstimate(NamedTuple):
 
 
 def estimate_from(
-    values: _LabelledValues,  # From `labelled_values`
+    values: _LabelledValues,  # Result of `labelled_values`
     drawn: DrawnLabels,  # The same
     statistic: str = "prr",  # One of `LABELLED_MEASURES`
 ) -> _LabelEstimate:
@@ -548,12 +548,12 @@ def _too_rare(size, n_labels):  # Whether so few labels carry the risk of a rati
 
 
 def from_labels(
-    labels,  # As in `_drawn_labels`
-    metrics,  # As in `_drawn_labels`
+    labels,  # Labels of N texts, NaN where unlabelled; a Series may leave unlabelled texts out
+    metrics,  # DataFrame of N texts, or None
     uncertainties: tuple,  # One uncertainty, or two: the first minus the second
     statistic: str = "prr",  # One of `LABELLED_MEASURES`
-    probability=None,  # As in `_drawn_labels`
-    clusters=None,  # As in `_drawn_labels`
+    probability=None,  # Probability with which each text was drawn for labelling; None: the same for all
+    clusters=None,  # Document of each text, when documents were drawn
     coverage: float = 1.0,  # Share that is kept, for 'selective_risk'
 ) -> FewLabels:
     "Statistic of all texts, or its difference between two uncertainties, from few labels and metrics."
@@ -629,13 +629,13 @@ def prr_from_labels(
 
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #49101687-4
 def prr_difference_from_labels(
-    labels,  # As in `prr_from_labels`
-    metrics,  # As in `prr_from_labels`
+    labels,  # Labels of N texts, larger is better, NaN where unlabelled; a Series may leave those texts out
+    metrics,  # Metrics of all N texts: DataFrame by sample, larger or smaller is better; None: labels alone
     first,  # Uncertainty of the first method on all N texts
     second,  # Uncertainty of the second
-    probability=None,  # As in `prr_from_labels`
-    area: str = "mean",  # As in `prr_from_labels`
-    clusters=None,  # As in `prr_from_labels`
+    probability=None,  # Probability with which each text was drawn for labelling; None: the same for all
+    area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
+    clusters=None,  # Document of each text, when whole documents were drawn for labelling
 ) -> FewLabels:  # First minus second
     """Difference of two methods' prediction-rejection ratios, from labels of a few texts and metrics of all.
 

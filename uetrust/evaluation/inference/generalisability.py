@@ -45,7 +45,7 @@ def _variances(tables, names):  # Component -> its variance in each of B tables,
 
 def variance_components(
     values,  # One number for every combination, at least 2 levels on every axis, no gaps
-    names: tuple,  # Of the axes: the methods first, then the facets
+    names: tuple,  # Names of the axes: the methods first, then the facets
 ) -> pd.DataFrame:  # component ('method', 'method x texts', ...), df, variance (may be negative), share
     "Variance components of a complete crossed table, by the method of moments."
     values = np.asarray(values, float)
@@ -92,7 +92,7 @@ def _mean_error(found, sizes):  # Variance of a mean, from the parts of its erro
 
 
 def _relative_error(
-    components: pd.DataFrame,  # From `variance_components`
+    components: pd.DataFrame,  # Result of `variance_components`
     sizes: dict,  # Facet -> levels that are averaged; 1 where it is not named
     method: str = "method",  # Name of the axis of the methods
 ) -> float:  # Variance
@@ -101,8 +101,8 @@ def _relative_error(
 
 
 def reliability(
-    components: pd.DataFrame,  # From `variance_components`
-    sizes: dict,  # As in `_relative_error`
+    components: pd.DataFrame,  # Result of `variance_components`
+    sizes: dict,  # Facet -> levels that are averaged; 1 where it is not named
     method: str = "method",  # Name of the axis of the methods
 ) -> float:  # Between 0 and 1
     "Generalisability coefficient of the order of methods."
@@ -115,7 +115,7 @@ def _reliability(of_methods, found, sizes):  # 0 where nothing varies
 
 
 def _levels_needed(
-    components: pd.DataFrame,  # From `variance_components`
+    components: pd.DataFrame,  # Result of `variance_components`
     facet: str,  # Whose levels are counted
     sizes: dict = None,  # Levels of the other facets; 1 where it is not named
     target: float = 0.8,  # Reliability to reach
@@ -132,7 +132,7 @@ def _levels_needed(
 
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a4c9afc1
 def needed_table(
-    components: pd.DataFrame,  # From `variance_components`
+    components: pd.DataFrame,  # Result of `variance_components`
     sizes: dict,  # Facet -> levels that were observed
     target: float = 0.8,  # Reliability to reach
     method: str = "method",  # Name of the axis of the methods
@@ -156,7 +156,7 @@ def _whole(number):
 
 
 def generalisability_sentence(
-    components: pd.DataFrame,  # From `variance_components`
+    components: pd.DataFrame,  # Result of `variance_components`
     sizes: dict,  # Facet -> levels that were observed
     methods: int,  # Methods that were compared
     what: str,  # What was judged: 'PRR by the truth on the bulletin world'
@@ -180,12 +180,12 @@ def generalisability_sentence(
 
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a4c9afc1-2
 def bootstrap_reliability(
-    values,  # As in `variance_components`
-    names: tuple,  # As in `variance_components`
+    values,  # One number for every combination, at least 2 levels on every axis, no gaps
+    names: tuple,  # Names of the axes: the methods first, then the facets
     facet: str,  # Whose levels are drawn with replacement
-    sizes: dict,  # As in `_relative_error`
+    sizes: dict,  # Facet -> levels that are averaged; 1 where it is not named
     draws: int = 200,  # Bootstrap samples
-    seed: int = 0,  # Of the draws
+    seed: int = 0,  # Seed of the draws
 ) -> tuple:  # Lower and upper end, 95 %
     "Percentile interval of a reliability, by drawing the levels of one facet, such as blocks of texts."
     values, rng = np.asarray(values, float), np.random.default_rng(seed)

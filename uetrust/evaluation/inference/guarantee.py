@@ -93,7 +93,7 @@ class Guarantee(NamedTuple):
     p: float  # p-value of 'the risk of kept texts is above alpha'
     alpha: float  # Largest risk of kept texts
     delta: float  # Probability that the promise is broken; NaN for a promise about the expectation
-    mean_risk: float  # Of all calibration texts
+    mean_risk: float  # Mean risk of all calibration texts
     least_rejected: float  # Share that any method must reject, from `_least_rejection`
     n: int  # Calibration texts
     units: int  # Documents, or texts when each stands alone
@@ -102,7 +102,7 @@ class Guarantee(NamedTuple):
 
 # %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #81084e7a-1
 def _candidate_thresholds(
-    uncertainty: np.ndarray,  # Of the calibration texts
+    uncertainty: np.ndarray,  # Uncertainty of the calibration texts
     steps: int,  # Keep 1/steps, 2/steps, ... of them
 ) -> np.ndarray:  # Ascending, without repetition
     "Thresholds that keep a growing share of the texts."
@@ -209,7 +209,7 @@ def rejection_guarantee(
     bound: str = None,  # One of `BOUNDS`; 'binomial' for labels 0 and 1 of single texts, else 'betting'
     steps: int = 50,  # Thresholds keep 1/steps, 2/steps, ... of the calibration texts
     thresholds=None,  # Thresholds that were fixed before these texts were seen, instead of `steps`
-    seed: int = 0,  # Of the order in which a betting test takes the texts
+    seed: int = 0,  # Seed of the order in which a betting test takes the texts
 ) -> Guarantee:
     """Learn-then-Test threshold: the risk of kept texts is at most alpha with probability 1 - delta.
 
@@ -245,11 +245,11 @@ def rejection_guarantee(
 
 # %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #a2d367e9
 def expected_guarantee(
-    quality,  # As in `rejection_guarantee`
-    uncertainty,  # As in `rejection_guarantee`
+    quality,  # Quality of N calibration texts, larger is better
+    uncertainty,  # Their uncertainty, larger is less certain
     alpha: float = 0.1,  # Largest expected risk of a new text, where a rejected text has none
-    tau: float = None,  # As in `rejection_guarantee`
-    scale: tuple = (0, 1),  # As in `rejection_guarantee`
+    tau: float = None,  # Smallest acceptable quality; without it risk is the distance from the best quality
+    scale: tuple = (0, 1),  # (lowest, highest) quality, when there is no tau
     clusters=None,  # Document of each text; the promise is then about the mean over a new document
 ) -> Guarantee:
     """Conformal risk control: the expected risk that kept texts bring to all texts is at most alpha.
@@ -283,8 +283,8 @@ def expected_guarantee(
 
 # %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #e8d67638
 def guarantee_sentence(
-    found: Guarantee,  # From `rejection_guarantee` or `expected_guarantee`
-    name: str = "uncertainty",  # Of the uncertainty
+    found: Guarantee,  # Result of `rejection_guarantee` or `expected_guarantee`
+    name: str = "uncertainty",  # Name of the uncertainty
     units: str = "texts",  # What was independent: texts or documents
 ) -> str:
     "What is promised, on what it rests, and what no method could reach."
@@ -315,7 +315,7 @@ def _risk_limit(
 def _plot_guarantee(
     quality: np.ndarray,  # Labels 0 (bad) and 1
     uncertainty: np.ndarray,  # Larger is less certain
-    found: Guarantee,  # From `rejection_guarantee` of the same texts
+    found: Guarantee,  # Result of `rejection_guarantee` of the same texts
     ax=None,  # Axes of matplotlib; new ones when None
 ):  # The axes
     "Observed risk and its upper limit against the share kept, with the promised threshold."

@@ -29,7 +29,7 @@ def _label_influence(
 
 def label_importance(
     metrics: np.ndarray,  # Shape [N,K]
-    uncertainty: np.ndarray,  # Of the methods to be evaluated, shape [N,M]
+    uncertainty: np.ndarray,  # Uncertainty of the methods to be evaluated, shape [N,M]
 ) -> np.ndarray:  # Shape [N], mean 1; ones when no metric varies
     "How much a label of each text is expected to move the PRR, over metrics and methods."
     pairs = [_label_influence(metric, method) for metric in metrics.T for method in uncertainty.T]
@@ -61,7 +61,7 @@ def inclusion_probabilities(
 # %% ../../../nbs/04_evaluation/15_inference/02_next_labels.ipynb #d94bae5f-1
 def systematic_draw(
     probability: np.ndarray,  # Sum is a whole number, shape [N]
-    seed: int = 0,  # Of a generator of its own
+    seed: int = 0,  # Seed of a generator of its own
 ) -> np.ndarray:  # Whether each text is drawn, bool, shape [N]
     "Draw of a fixed number of texts with given probabilities: every k-th of a shuffled line."
     rng = np.random.default_rng(seed)
@@ -106,7 +106,7 @@ def next_labels(
     n: int,  # Texts to label next
     labels=None,  # Series of labels that are there already, NaN or absent where there is none
     probability=None,  # Series: probability with which those were drawn; None: the same for all
-    seed: int = 0,  # Of the draw
+    seed: int = 0,  # Seed of the draw
 ) -> pd.DataFrame:  # One row per text: importance, probability (of being labelled then or before), next
     """Which texts to label next, with the probabilities that `prr_from_labels` takes.
 

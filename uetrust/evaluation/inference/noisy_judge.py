@@ -181,7 +181,7 @@ def judge_accuracy(
     clusters=None,  # Document or question of each text, when several texts share one
     tau: float = None,  # Smallest score of the judge that counts as right
     draws: int = 1000,  # Bootstrap samples, for kappa and the agreement by chance
-    seed: int = 0,  # Of a generator of its own
+    seed: int = 0,  # Seed of a generator of its own
 ) -> pd.DataFrame:  # group, rate, value, lo, hi, n (texts that the rate is of), n_labels, n_texts
     """How well a judge does on the texts that people have labelled, as rates with 95 % intervals.
 
@@ -223,7 +223,7 @@ NOISY_MEASURES = dict(mean=None, auroc="sum", prr="mean")  # Name -> area, as in
 def perfect_gain(
     share,  # Share of right texts, in [0,1], any shape
     n,  # Number of texts
-    area: str = "mean",  # As in `rank_weights`
+    area: str = "mean",  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
 ):  # What a perfect order gains over a random one, in quality
     "Gain of the perfect order where a share of the texts is right and the others are wrong."
     if area == "sum":
@@ -303,7 +303,7 @@ def _auroc_or_nan(quality, uncertainty):
 def random_signs_p(
     sums: np.ndarray,  # What each document adds to statistics that are 0 where there is nothing, shape [C,K]
     draws: int = 1999,  # Random signs
-    seed: int = 0,  # Of the signs
+    seed: int = 0,  # Seed of the signs
 ) -> float:  # NaN where every sum is 0
     "Two-sided p of statistics that are sums over documents, from random signs of their parts."
     scale = (sums**2).sum(0)
@@ -320,12 +320,12 @@ def random_signs_p(
 # %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #59691b25-2
 def judge_error_test(
     uncertainty,  # Uncertainty of each text, larger is less certain; NaN where missing
-    judge,  # As in `judge_accuracy`
-    people,  # As in `judge_accuracy`
-    clusters=None,  # As in `judge_accuracy`
-    tau: float = None,  # As in `judge_accuracy`
+    judge,  # Judge's labels 1 (right) and 0 (wrong), or scores with `tau`; NaN where missing
+    people,  # People's labels 1 and 0, NaN where unlabelled; a Series may leave unlabelled texts out
+    clusters=None,  # Document or question of each text, when several texts share one
+    tau: float = None,  # Smallest score of the judge that counts as right
     draws: int = 1999,  # Random signs
-    seed: int = 0,  # Of a generator of its own
+    seed: int = 0,  # Seed of a generator of its own
 ) -> ErrorTest:
     """Test of what the correction assumes: given people's label, the judge's errors ignore the uncertainty.
 
@@ -443,7 +443,7 @@ def corrected_for_judge(
     clusters=None,  # Document or question of each text, when several texts share one
     tau: float = None,  # Smallest score of the judge that counts as right
     draws: int = 1000,  # Bootstrap samples
-    seed: int = 0,  # Of a generator of its own
+    seed: int = 0,  # Seed of a generator of its own
 ) -> CorrectedMeasure:
     """A measure of uncertainty by a judge, corrected for the judge's errors as if they were noise.
 
@@ -563,15 +563,15 @@ def _side_by_side(rows, measures, tau, draws, seed):  # Rows of one group
 
 # %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #91c41a6d-1
 def judge_comparison(
-    uncertainty,  # As in `corrected_for_judge`
-    judge,  # As in `corrected_for_judge`
-    people,  # As in `corrected_for_judge`
+    uncertainty,  # Uncertainty of all N texts, larger is less certain; NaN where missing
+    judge,  # Judge's labels of all N texts, 1 (right) and 0 (wrong), or scores with `tau`
+    people,  # People's labels 1 and 0, NaN where unlabelled; a Series may leave unlabelled texts out
     groups=None,  # System of each text: one set of rows for each
     measures=tuple(NOISY_MEASURES),  # Keys of `NOISY_MEASURES`
-    clusters=None,  # As in `corrected_for_judge`
-    tau: float = None,  # As in `corrected_for_judge`
+    clusters=None,  # Document or question of each text, when several texts share one
+    tau: float = None,  # Smallest score of the judge that counts as right
     draws: int = 1000,  # Bootstrap samples
-    seed: int = 0,  # Of a generator of its own
+    seed: int = 0,  # Seed of a generator of its own
 ) -> pd.DataFrame:  # group, measure, by, value, lo, hi, n_labels, n, note
     """One measure four ways on the same labels: judge, people, corrected for the judge, prediction-powered.
 

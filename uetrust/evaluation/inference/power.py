@@ -40,7 +40,7 @@ def study_power(
     effect: float,  # True difference
     unit_sd: float,  # Standard error times the root of the number of units
     units: float,  # Texts, or documents
-    level: float = 0.05,  # Of the two-sided test
+    level: float = 0.05,  # Level of the two-sided test
     null_sd: float = None,  # The same spread when there is no difference; `unit_sd` when None
     size: float = np.nan,  # Of a t-test: degrees of freedom plus 1, for each unit; NaN for a normal test
 ) -> float:  # Between 0 and 1
@@ -58,7 +58,7 @@ def needed_units(
     effect: float,  # Difference to be found
     unit_sd: float,  # Standard error times the root of the number of units
     power: float = 0.8,  # Probability of finding it
-    level: float = 0.05,  # Of the two-sided test
+    level: float = 0.05,  # Level of the two-sided test
     null_sd: float = None,  # The same spread when there is no difference; `unit_sd` when None
     size: float = np.nan,  # Of a t-test: degrees of freedom plus 1, for each unit; NaN for a normal test
 ) -> float:  # Not rounded; infinity when the effect is 0
@@ -142,8 +142,8 @@ def power_table(
     quality,  # Quality of the pilot's texts, larger is better
     uncertainty: pd.DataFrame,  # Texts x methods, larger is less certain
     clusters=None,  # Document of each text, when several share one
-    power: float = 0.8,  # Wanted probability of finding the pilot's difference
-    level: float = 0.05,  # Of the two-sided tests
+    power: float = 0.8,  # Required probability of finding the pilot's difference
+    level: float = 0.05,  # Level of the two-sided tests
     best_only: bool = False,  # Compare the best method with the others only, not every two
     # `POWER_COLUMNS`: a row for each method against 'chance' and for each two methods; value is a PRR or a
     # difference, unit_sd, null_sd and size as `study_power` takes them, power that of the pilot's size, texts
@@ -186,8 +186,8 @@ def realised_power(
     units: int,  # Texts, or documents, of a study
     clusters=None,  # Document of each text
     draws: int = 300,  # Studies
-    level: float = 0.05,  # Of their tests
-    seed: int = 0,  # Of the draws
+    level: float = 0.05,  # Level of their tests
+    seed: int = 0,  # Seed of the draws
 ) -> tuple[float, float]:  # Share of the studies that find a difference, and its Monte Carlo error
     "Realised power: how many of the studies drawn from a population are significant."
     quality, scores = np.asarray(quality, float), uncertainty.to_numpy(float)
@@ -216,9 +216,9 @@ def annotator_table(
     judgements: pd.DataFrame,  # Texts x annotators, larger is better
     uncertainty: pd.DataFrame,  # Texts x methods
     clusters=None,  # Document of each text
-    power: float = 0.8,  # As in `power_table`
-    level: float = 0.05,  # As in `power_table`
-    seed: int = 0,  # Of the sets of annotators, where there are more than 20
+    power: float = 0.8,  # Required probability of finding the pilot's difference
+    level: float = 0.05,  # Level of the two-sided tests
+    seed: int = 0,  # Seed of the sets of annotators, where there are more than 20
 ) -> pd.DataFrame:  # annotators, first, second, value, unit_sd, texts, judgements
     """Texts and judgements that a study needs, by the number of annotators of each text.
 
@@ -270,9 +270,9 @@ def power_sentence(
 
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #efe6586a
 def _plot_study_power(
-    table: pd.DataFrame,  # From `power_table`
+    table: pd.DataFrame,  # Result of `power_table`
     sizes=(25, 50, 100, 200, 400, 800, 1600, 3200),  # Texts of a study
-    level: float = 0.05,  # Of the tests
+    level: float = 0.05,  # Level of the tests
     realised: pd.DataFrame = None,  # first, second, texts, share, error: drawn as points
     ax=None,  # Axes of matplotlib; new ones when None
 ):  # The axes
