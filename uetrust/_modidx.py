@@ -2033,6 +2033,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                        'uetrust/evaluation/agreement.py'),
                                               'uetrust.evaluation.agreement._products': ( '04_evaluation/agreement.html#_products',
                                                                                           'uetrust/evaluation/agreement.py'),
+                                              'uetrust.evaluation.agreement._ranks_of_draws': ( '04_evaluation/agreement.html#_ranks_of_draws',
+                                                                                                'uetrust/evaluation/agreement.py'),
                                               'uetrust.evaluation.agreement._replicates': ( '04_evaluation/agreement.html#_replicates',
                                                                                             'uetrust/evaluation/agreement.py'),
                                               'uetrust.evaluation.agreement._shuffled_products': ( '04_evaluation/agreement.html#_shuffled_products',

@@ -204,11 +204,10 @@ class PRRCells(_Oracle):
     @cached_property
     def extremes(self):
         "Area of each method under the best and under the worst order of its ties, shape [2,M,K]"
-        averaged = [item_weights(order, self.position_weights) @ self.risk for order in self.tie_orders]
+        weights, risk = self.position_weights, self.risk
+        averaged = [item_weights(order, weights) @ risk for order in self.tie_orders]
         pairs = zip(self.tie_orders, averaged)
-        return np.stack(
-            [tie_extremes(order, self.position_weights, self.risk, area) for order, area in pairs], 1
-        )
+        return np.stack([tie_extremes(order, weights, risk, area) for order, area in pairs], 1)
 
     @property
     def method_area(self):

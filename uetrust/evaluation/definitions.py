@@ -244,9 +244,7 @@ def _forced_truth(quality):  # Mean quality with the first i items made perfect,
 )
 def _structured_uncertainty(quality, uncertainty):
     scaled, share = 100 * quality, np.arange(len(quality)) / len(quality)
-    random = (scaled.mean() * (1 - share) + 100.0 * share).astype(
-        np.float32
-    )  # Single precision, as in the source
+    random = (scaled.mean() * (1 - share) + 100.0 * share).astype(np.float32)  # float32, as in the source
     order = np.argsort(uncertainty, kind="stable")[::-1]
     curves = _forced_truth(scaled[order]), random, _forced_truth(np.sort(scaled))
     return 100 * _normalised(*(_trapezoid(curve / 100) for curve in curves))
@@ -264,7 +262,7 @@ def _prior_networks(quality, uncertainty):
     errors = np.concatenate([[0.0], np.cumsum(1 - _certain_first(quality, uncertainty))[:-1]]) * 100.0 / n
     base = errors[-1]  # Without the least certain item, as in the source
     wrong = base / 100.0 * n
-    random = (base * (1 - np.arange(n) / n)).astype(np.float32)  # Single precision, as in the source
+    random = (base * (1 - np.arange(n) / n)).astype(np.float32)  # float32, as in the source
     best = np.zeros(n)
     best[: int(wrong)] = (base * (1 - np.arange(int(wrong)) / max(wrong, 1))).astype(np.float32)
     return 100 * _normalised(*(_trapezoid(curve / 100) for curve in (errors[::-1], random, best)))
