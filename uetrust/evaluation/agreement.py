@@ -56,7 +56,7 @@ def spearman_null(
     "Exact null distribution of Spearman's rho without ties; `rho = 1 - 6*d2/(n*(n*n-1))`."
     if not 2 <= n <= MAX_EXACT:
         raise ValueError(
-            f"the exact null is defined for 2 to {MAX_EXACT} items, got {n}; spearman_p uses Student's t beyond"
+            f"the exact null covers 2 to {MAX_EXACT} items, got {n}; spearman_p uses Student's t beyond"
         )
     sums, counts = _products(tuple(range(n)), tuple(range(n)))
     d2, counts = 2 * (sum(i * i for i in range(n)) - sums[::-1]), counts[::-1].copy()
@@ -280,7 +280,7 @@ def agreement(
 # %% ../../nbs/04_evaluation/09_agreement.ipynb #42ed517a
 def agreement_matrix(
     tidy: pd.DataFrame,  # Result of `agreement`
-    labels: list = None,  # Labels in the order of the matrix; when None all of them, in the order of the table
+    labels: list = None,  # Labels of the matrix, in order; None for all, in the order of the table
     value: str = "rho",  # Column to lay out: 'rho', 'n', 'p' or 'q'
 ) -> pd.DataFrame:  # Symmetric, labels x labels; the diagonal is 1 for 'rho' and NaN otherwise
     "One column of an agreement table as a symmetric matrix, for a heat map."

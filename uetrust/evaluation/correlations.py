@@ -70,7 +70,7 @@ LevelCorrelation = namedtuple("Level", "value n groups skipped")
 
 def score_matrices(
     *tables,  # Systems x documents each; NaN where missing
-    shape: bool = True,  # Whether the columns must agree as well as the rows
+    shape: bool = True,  # Whether the tables must have the same columns too
 ) -> list:  # float64 arrays
     "Score matrices that belong together. DataFrames must carry the same labels in the same order."
     labelled = [table for table in tables if isinstance(table, pd.DataFrame)]
@@ -96,7 +96,7 @@ def _mean_correlation(
     y: np.ndarray,  # Other scores, shape [groups,N]
     coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
     undefined: str = "skip",  # A group without a correlation: 'skip' it, or count it as 'zero'
-) -> LevelCorrelation:  # Mean; n is that of the largest group; NaN if no group has a correlation
+) -> LevelCorrelation:  # Mean; n is the size of the largest group; value is NaN if no group has a correlation
     "Mean of the correlations inside the groups."
     if undefined not in ("skip", "zero"):
         raise ValueError(f"undefined is 'skip' or 'zero', got {undefined!r}")
@@ -160,7 +160,7 @@ def _system_means(
 
 def _system_level(
     metric,  # Scores, systems x documents; NaN where missing
-    human,  # Human scores, same systems; the documents may be others
+    human,  # Human scores, same systems; the documents may differ
     coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
 ) -> LevelCorrelation:  # n counts systems
     "Correlation of the systems' mean scores, each mean over the cells that its own matrix has."

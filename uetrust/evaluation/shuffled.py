@@ -29,7 +29,7 @@ def _pair_features(x, coef):  # [..., k, n] -> features whose normalised product
 def rank_correlations(
     x: np.ndarray,  # Numbers, shape [..., k, n]: k rows over n observations
     coef: str = "spearman",  # 'spearman' or 'kendall' (tau-b)
-) -> np.ndarray:  # Shape [..., k, k]; NaN for a row that is constant or lacks a value
+) -> np.ndarray:  # Shape [..., k, k]; NaN for a row that is constant or incomplete
     "Rank correlation of all pairs of rows, ties with average ranks."
     if coef not in RANK_CORRELATIONS:
         raise ValueError(f"coef is one of {list(RANK_CORRELATIONS)}, got {coef!r}")
@@ -76,7 +76,7 @@ def shuffled_columns(
 
 # %% ../../nbs/04_evaluation/14_shuffled.ipynb #cc4b45bf-2
 class ShuffledAgreement(NamedTuple):
-    "Correlations of all pairs, and what is left of them when names are shuffled"
+    "Correlations of all pairs, and of tables with shuffled names"
 
     # label_a, label_b, rho, n, p, q (as `agreement`, but p is that of the shuffles), p_classical,
     # null_mean, null_lo, null_hi (mean and 95 % interval of rho in shuffled tables)
@@ -216,7 +216,7 @@ def smallest_equivalence_p(
 # %% ../../nbs/04_evaluation/14_shuffled.ipynb #9614888f-2
 def partial_conjunction_p(
     p,  # p-values, shape [n]
-    k: int,  # At least this many effects are claimed
+    k: int,  # Number of effects that are claimed at least
 ) -> float:
     "p-value of the claim that at least k of n effects are there (Benjamini and Heller 2008, Bonferroni)."
     p = np.sort(np.asarray(p, float))
