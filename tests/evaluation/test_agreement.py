@@ -605,5 +605,5 @@ def test_noise_is_given_once_and_whole():
     with pytest.raises(ValueError, match=r"shape \[draws, 4\], got \(3, 2\)"):
         ag.rank_intervals(methods, replicates=reps[:, :2])
     reps[1, 2] = np.nan
-    with pytest.raises(ValueError, match=r"1 of 3 draws lack a value for \['md'\]"):
+    with pytest.raises(ValueError, match=r"1 of 3 draws have no value for \['md'\]"):
         ag.rank_intervals(methods, replicates=reps)

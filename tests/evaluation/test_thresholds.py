@@ -202,7 +202,7 @@ def test_a_table_counts_the_rows_that_were_learned_from_and_decided_on(synthetic
 
 def test_what_cannot_be_done_is_said():
     data = pd.DataFrame(dict(dataset=list("aabb"), label=[0, 1, 0, 1], m=[0.1, 0.2, np.nan, 0.4]))
-    with pytest.raises(ValueError, match="m lack scores"):
+    with pytest.raises(ValueError, match="m have missing scores"):
         th.expected_accuracy(data, dict(a=1, b=2))
     data = data.fillna(0.3)
     with pytest.raises(ValueError, match="no domain is given for b"):
