@@ -82,9 +82,7 @@ def _check_drawn(before, labelled):  # An error where a probability does not fit
         )
 
 
-def _first_probability(
-    labels, probability, index
-):  # Whether each text is labelled, and its probability so far
+def _first_probability(labels, probability, index):  # Whether texts are labelled, and their probability
     if labels is None:
         return np.zeros(len(index), bool), np.zeros(len(index))
     found = score_frame(labels, "labels").iloc[:, 0]
