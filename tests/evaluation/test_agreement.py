@@ -336,7 +336,7 @@ def test_clusters_stand_together(order):
 
 
 def test_neighbours_are_as_close_as_the_tree_allows():
-    "Optimal leaf order: d is nearer to b than to a, so b stands beside it"
+    "Optimal leaf order: d is nearer to b than to a, so b stands next to it"
     m = pd.DataFrame(
         [[1, 0.9, 0, 0], [0.9, 1, 0, 0.3], [0, 0, 1, 0.8], [0, 0.3, 0.8, 1]],
         index=list("abcd"),
