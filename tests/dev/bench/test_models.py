@@ -13,11 +13,11 @@ SETTINGS = Decoding(samples=3, max_new_tokens=12, prompt="Summary: {source}", do
 def test_the_bench_measures_both_ways(capsys):
     model = load_model(root() / "data" / "models" / "tiny-llama")
     found = _bench_passes(model, load_samples("bulletin:test:3"), SETTINGS, repeats=1)
-    assert found["prefills_together"] == 1 and found["prefills_apart"] == 5
-    assert found["difference"] < 1e-6 and found["together"] > 0 < found["apart"]
+    assert found["prefills_together"] == 1 and found["prefills_separate"] == 5
+    assert found["difference"] < 1e-6 and found["together"] > 0 < found["separate"]
     _print_pass_bench(found, "tiny-llama")
     said = capsys.readouterr().out
-    assert "5 passes together" in said and "with 1 prefill of a document, apart" in said
+    assert "5 passes together" in said and "with 1 prefill of a document, separately" in said
 
 
 def test_the_named_model_is_measured_where_it_was_fetched(capsys, monkeypatch):

@@ -180,7 +180,7 @@ def test_a_difference_the_other_way_round_is_its_negative(texts):
 
 def test_two_uncertainties_in_another_order_are_refused(texts):
     labels, unsure = labels_of(texts), texts["unsure"]
-    with pytest.raises(ValueError, match="not of the same samples in the same order"):
+    with pytest.raises(ValueError, match="do not have the same samples in the same order"):
         prr_difference_from_labels(labels, None, unsure, texts["other"][::-1])
 
 

@@ -126,7 +126,7 @@ def _simulated_estimates(
     columns: list,  # Of the uncertainties: one, or two for a difference
     n: int,  # Labels of a study
     studies: int,  # Number of studies
-    seed: int,  # Of the drawing
+    seed: int,  # Seed of the drawing
     statistic: str = "prr",  # As `uetrust.evaluation.inference.few_labels.from_labels` takes it
     by_document: bool = False,  # Whole documents are drawn for labelling, not texts
 ) -> np.ndarray:  # value, se, lo, hi with metrics and of labels alone, shape [studies,2,4]; NaN: no interval
@@ -146,7 +146,7 @@ def _simulated_estimates(
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #50e45c26-2
 def _coverage_row(
-    found: np.ndarray,  # From `_simulated_estimates`
+    found: np.ndarray,  # Result of `_simulated_estimates`
     target: float,  # By all labels
 ) -> dict:  # studies, and for both estimators coverage, its Monte Carlo error, width, bias, sd
     "How often the intervals hold the value by all labels, and how wide they are."
@@ -166,7 +166,7 @@ def coverage_table(
     banks: list,  # Of `_LabelledBank`
     sizes=STUDY_LABELS,  # Labels of a study
     studies: int = 1000,  # Studies of each size
-    seed: int = 29,  # Of the drawing
+    seed: int = 29,  # Seed of the drawing
     log=print,  # Told what is being simulated
 ) -> pd.DataFrame:  # judge, bank, texts, target, n, and the columns of `_coverage_row`
     "Coverage of every bank, target and number of labels."
@@ -198,7 +198,7 @@ def _variants(bank):  # Name, bank, statistic, by document, labels, value by all
 def variant_table(
     banks: list,  # Of `_LabelledBank`
     studies: int = 1000,  # Studies of each size
-    seed: int = 29,  # Of the drawing
+    seed: int = 29,  # Seed of the drawing
     log=print,  # Told what is being simulated
 ) -> pd.DataFrame:  # As `coverage_table`
     "Coverage of AUROC and AURC, and of PRR where whole documents were drawn for labelling."
@@ -229,7 +229,7 @@ def _chooser_estimates(
     bank: _LabelledBank,
     n: int,  # Labels of a study
     studies: int,  # Number of studies
-    seed: int,  # Of the first study
+    seed: int,  # Seed of the first study
 ) -> np.ndarray:  # value, lo, hi of texts drawn by importance and evenly, shape [studies,2,3]
     "Estimates with metrics, for both ways to draw the labelled texts."
     known = values_of_all(bank.metrics, bank.uncertainty[:, [0]])
@@ -245,7 +245,7 @@ def _chooser_estimates(
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #449be525-1
 def _chooser_row(
-    found: np.ndarray,  # From `_chooser_estimates`
+    found: np.ndarray,  # Result of `_chooser_estimates`
     target: float,  # By all labels
     draws: int = 1000,  # Bootstrap draws of studies
 ) -> dict:  # rmse, coverage and width of both ways, gain with interval
@@ -268,7 +268,7 @@ def chooser_table(
     banks: list,  # Of `_LabelledBank`
     sizes=CHOOSER_LABELS,  # Labels of a study
     studies: int = 300,  # Studies of each size
-    seed: int = 29,  # Of the drawing
+    seed: int = 29,  # Seed of the drawing
     log=print,  # Told what is being simulated
 ) -> pd.DataFrame:  # judge, bank, texts, n, and the columns of `_chooser_row`
     "Gain of drawing labels by importance, for every bank and number of labels."
@@ -283,7 +283,7 @@ def chooser_table(
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #573529b2
 def _keep_table(
-    table: pd.DataFrame,  # From `coverage_table`, `variant_table` or `chooser_table`
+    table: pd.DataFrame,  # Result of `coverage_table`, `variant_table` or `chooser_table`
     path: Path,  # Where it goes; what made it stands beside it
     studies: int,  # As given to it
     seed: int,  # As given to it
@@ -297,7 +297,7 @@ def _keep_table(
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #10322999
 def _print_coverage(
-    table: pd.DataFrame,  # From `coverage_table`
+    table: pd.DataFrame,  # Result of `coverage_table`
 ):
     "Print the coverage of every cell and what is reached."
     about = ["bank", "target", "n", "truth", "studies"]
@@ -309,7 +309,7 @@ def _print_coverage(
 
 def bench_coverage(
     studies: int = 1000,  # Studies of each size
-    seed: int = 29,  # Of the drawing
+    seed: int = 29,  # Seed of the drawing
 ) -> list:  # Paths of the stored tables
     "Simulate all banks, print and store what was found."
     banks = _coverage_banks()

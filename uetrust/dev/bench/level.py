@@ -186,7 +186,7 @@ def _share(values):  # level, its Monte Carlo error, studies that have the numbe
 def _level_rows(
     world: _NullWorld,
     studies: int,  # Under the null
-    seed: tuple,  # Of the world
+    seed: tuple,  # Seed of the world
 ) -> list:  # A dict for each check: `LEVEL_COLUMNS`
     "Share of the studies of one world in which each check finds something."
     rng, found, sizes = np.random.default_rng(seed), {name: [] for name in CHECKS}, []
@@ -204,7 +204,7 @@ def _level_rows(
 
 
 def _outside_levels(
-    table: pd.DataFrame,  # From `_level_table`
+    table: pd.DataFrame,  # Result of `_level_table`
     errors: float = 1.96,  # Monte Carlo errors that a level may lie beyond a bound
 ) -> pd.DataFrame:  # Rows outside of .03 to .065, with reason
     "Levels that are not what is promised, and why."
@@ -254,7 +254,7 @@ def _misses(world, rng):  # Whether the intervals of PRR and of a difference mis
 def label_rows(
     world: _LabelWorld,
     studies: int,
-    seed: tuple,  # Of the world
+    seed: tuple,  # Seed of the world
 ) -> list:  # A dict for each interval, with the columns of `_level_rows`
     "Share of the studies of one world whose intervals from few labels miss the value by all labels."
     rng = np.random.default_rng(seed)
@@ -270,7 +270,7 @@ LABEL_STUDIES = 4  # Every so many null studies one from few labels, which take 
 
 def _level_tasks(
     studies: int = 4000,  # Under the null, for each world
-    seed: int = 43,  # Of all worlds
+    seed: int = 43,  # Seed of all worlds
 ) -> list:  # Of (function, world, studies, seed of the world)
     "What the table consists of, one task for each world."
     null = [(_level_rows, world, studies, (seed, i)) for i, world in enumerate(_null_worlds())]
@@ -283,7 +283,7 @@ def _run(function, *arguments):
 
 
 def _level_table(
-    tasks: list,  # From `_level_tasks`
+    tasks: list,  # Result of `_level_tasks`
     workers: int = 1,  # Processes; the table is the same for any number
 ) -> pd.DataFrame:  # `LEVEL_COLUMNS`: how often each check errs in each world
     "Level of every check in every world."
@@ -306,7 +306,7 @@ def _stored_levels() -> pd.DataFrame:  # As from `_level_table`
 
 def _store_levels(
     studies: int = 4000,  # Under the null, for each world
-    seed: int = 43,  # Of all worlds
+    seed: int = 43,  # Seed of all worlds
     workers: int = 2,  # Processes
 ) -> list:  # Path of the table in data/inference
     "Make and store the table of levels."
@@ -315,7 +315,7 @@ def _store_levels(
 
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1024
 def _level_summary(
-    table: pd.DataFrame,  # From `_level_table`
+    table: pd.DataFrame,  # Result of `_level_table`
 ) -> pd.DataFrame:  # One row per check, with and without documents: worlds, lowest, mean, highest, outside
     "Levels of each check over all worlds."
     off = _outside_levels(table).groupby(["check", "by"], sort=False).size()
@@ -327,7 +327,7 @@ def _level_summary(
 
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1024-1
 def _level_sentence(
-    table: pd.DataFrame,  # From `_level_table`
+    table: pd.DataFrame,  # Result of `_level_table`
 ) -> str:
     "How many levels are not what is promised, and why."
     known, off = table.dropna(subset=["level"]), _outside_levels(table)
@@ -341,7 +341,7 @@ def _level_sentence(
 
 
 def _print_levels(
-    table: pd.DataFrame,  # From `_level_table`
+    table: pd.DataFrame,  # Result of `_level_table`
 ):
     "Print the levels of each check, those outside and why."
     wide = dict(index=False, float_format="{:.3f}".format)

@@ -146,7 +146,7 @@ def resampled_worlds() -> list:  # Of `ResampledWorld`
 def resampled_rows(
     world: ResampledWorld,
     studies: int,
-    seed: tuple,  # Of the world
+    seed: tuple,  # Seed of the world
 ) -> list:  # A dict for each check: texts, units, check, level (share that err), mc (its error), studies
     "Share of the studies of one world in which each number errs."
     rng, studies = np.random.default_rng(seed), max(1, studies // world.part)
@@ -174,7 +174,7 @@ def bench_resampled(
 
 # %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #9b3a2cd1-4
 def resampled_sentence(
-    table: pd.DataFrame,  # From `bench_resampled`
+    table: pd.DataFrame,  # Result of `bench_resampled`
 ) -> str:
     "How often intervals miss and p-values err, over all kinds of outputs."
     is_p = table["check"].str.startswith("p of")

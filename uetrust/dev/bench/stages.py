@@ -23,9 +23,9 @@ MEASURED_PASSES = ("conditional", "vocabulary", "unconditional")
 
 
 def _measured_lengths(
-    model,  # From `load_model`
+    model,  # Result of `load_model`
     samples: pd.DataFrame,  # id, source, reference
-    rows: list,  # From `generate_texts`
+    rows: list,  # Result of `generate_texts`
     settings,  # Decoding
 ) -> TextLengths:
     "Mean lengths in tokens, of prompts and texts as the model sees them."

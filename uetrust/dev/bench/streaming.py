@@ -98,7 +98,7 @@ STREAM_CHUNK = 1_000_000
 
 def drawn_rows(
     n: int,  # Rows
-    seed: int = 0,  # Of the first chunk; the others follow
+    seed: int = 0,  # Seed of the first chunk; the others follow
 ) -> Callable:  # As `_streamed_prr` takes it
     "Rows of a quality and an uncertainty that share a quarter of their variance, chunk by chunk."
 
@@ -141,7 +141,7 @@ def stream_growth(
 
 # %% ../../../nbs/12_dev/02_bench/06_streaming.ipynb #30f1d5ed-3
 def keep_stream_growth(
-    table: pd.DataFrame,  # From `stream_growth`
+    table: pd.DataFrame,  # Result of `stream_growth`
 ) -> Path:  # The file
     "Put the growth on file."
     save_csv(table, root() / STREAM_FILE)

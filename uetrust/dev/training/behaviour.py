@@ -241,7 +241,7 @@ BEHAVIOUR_TARGETS = {
 
 
 def _targets_reached(
-    table: pd.DataFrame,  # From `behaviour_table`
+    table: pd.DataFrame,  # Result of `behaviour_table`
     split: str = "test",  # One of `uetrust.data.bulletins.BULLETIN_SPLITS`
 ) -> pd.DataFrame:  # model, quantity, value, lo, hi, met
     "Targets of the models, and whether they are reached."

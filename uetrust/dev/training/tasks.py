@@ -188,7 +188,7 @@ def training_bulletins(
     start: int,  # First bulletin of the training split
     n: int,  # How many
     share: float = 0.0,  # Share of excerpts
-    seed: int = 0,  # Of the dataset
+    seed: int = 0,  # Seed of the dataset
     split: str = "train",  # One of `uetrust.data.bulletins.BULLETIN_SPLITS`
     whole: bool = True,  # Excerpts keep the main matter
     most: int = 4,  # Facts of an excerpt, at most, when it need not keep more
@@ -441,7 +441,7 @@ def epoch_positions(
     start: int,  # First position, from 0
     n: int,  # How many
     size: int,  # Rows of the dataset
-    seed: int = 0,  # Of the orders
+    seed: int = 0,  # Seed of the orders
 ) -> np.ndarray:  # Row at each position, int, shape [n]
     "Rows at consecutive positions of an endless series of shuffled epochs."
     first, last = start // size, (start + n - 1) // size
@@ -470,7 +470,7 @@ def _mail_excerpt(
 def emails(
     start: int,  # First position of the series
     n: int,  # How many
-    seed: int = 0,  # Of the orders
+    seed: int = 0,  # Seed of the orders
     split: str = "train",  # 'train', 'validation' or 'test'
     excerpts: float = 0.0,  # Share that comes with an excerpt in place of its subject
 ) -> list:  # (e-mail, subject)

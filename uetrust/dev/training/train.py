@@ -334,7 +334,7 @@ def _sinusoids(n, dimensions):  # Position embeddings of about unit variance
 def build_model(
     recipe: _TrainingRecipe,  # What to make
     tok,  # Its tokenizer
-    seed: int = 0,  # Of the first weights
+    seed: int = 0,  # Seed of the first weights
 ) -> transformers.PreTrainedModel:  # Untrained
     "A model of the recipe's size; learned positions start as sinusoids."
     torch.manual_seed(seed)
@@ -417,7 +417,7 @@ def draw_pool(
     tok,  # Its tokenizer
     k: int,  # Number of the pool
     steps: int,  # Steps of the whole training
-    seed: int = 0,  # Of the data
+    seed: int = 0,  # Seed of the data
     split: str = "train",  # One of `uetrust.data.bulletins.BULLETIN_SPLITS`
 ) -> list:  # `POOL_STEPS` batches, lists of `_TrainingExample`
     "The examples of the next steps."
@@ -665,7 +665,7 @@ def _fit_recipe(
     recipe: _TrainingRecipe,  # What to teach it
     tok,  # Its tokenizer
     checkpoint: Path,  # File to go on from, and to write
-    seed: int = 0,  # Of data and dropout
+    seed: int = 0,  # Seed of data and dropout
     minutes: float = 1.0,  # Between checkpoints
 ) -> list:  # step, loss, validation: means over `POOL_STEPS` steps; validation every 5 pools
     "Train, continuing from the last checkpoint, and return the training curve."
@@ -698,7 +698,7 @@ def _fit_recipe(
 def train_model(
     name: str,  # Of a recipe
     out,  # Folder of the models
-    seed: int = 0,  # Of first weights, data and dropout
+    seed: int = 0,  # Seed of first weights, data and dropout
     steps: int = 0,  # Optimizer steps; 0 takes those of the recipe
 ) -> Path:  # out/name, ready for AutoModel and AutoTokenizer
     "Train and save one model; a finished one is not changed, an interrupted one is continued."
