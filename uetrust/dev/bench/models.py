@@ -259,7 +259,8 @@ def _print_pass_bench(
     print(
         f"{title}: {len(BENCH_PASSES)} passes together {found['together']:,.0f} tokens/s with "
         f"{found['prefills_together']:.0f} prefill of a document, separately {found['separate']:,.0f} with "
-        f"{found['prefills_separate']:.0f} ({found['ratio']:.1f} times); log p within {found['difference']:.1g}"
+        f"{found['prefills_separate']:.0f} ({found['ratio']:.1f} times); "
+        f"log p within {found['difference']:.1g}"
     )
 
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #48be0001
