@@ -336,7 +336,7 @@ def test_clusters_stand_together(order):
 
 
 def test_neighbours_are_as_close_as_the_tree_allows():
-    "Optimal leaf order: d is nearer to b than to a, so b stands beside it"
+    "Optimal leaf order: d is nearer to b than to a, so b stands next to it"
     m = pd.DataFrame(
         [[1, 0.9, 0, 0], [0.9, 1, 0, 0.3], [0, 0, 1, 0.8], [0, 0.3, 0.8, 1]],
         index=list("abcd"),
@@ -605,5 +605,5 @@ def test_noise_is_given_once_and_whole():
     with pytest.raises(ValueError, match=r"shape \[draws, 4\], got \(3, 2\)"):
         ag.rank_intervals(methods, replicates=reps[:, :2])
     reps[1, 2] = np.nan
-    with pytest.raises(ValueError, match=r"1 of 3 draws lack a value for \['md'\]"):
+    with pytest.raises(ValueError, match=r"1 of 3 draws have no value for \['md'\]"):
         ag.rank_intervals(methods, replicates=reps)

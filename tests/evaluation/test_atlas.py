@@ -22,7 +22,7 @@ def scores(case):
 
 @pytest.mark.parametrize("name", sorted(PRR_DEFINITIONS))
 def test_a_definition_equals_its_source_on_every_stored_case(name):
-    stored = {case: told["values"][name] for case, told in CASES.items() if name in told["values"]}
+    stored = {case: one["values"][name] for case, one in CASES.items() if name in one["values"]}
     assert len(stored) >= (2 if PRR_DEFINITIONS[name].labels_only else 4)
     for case, value in stored.items():
         assert prr(*scores(case), compat=name).value == pytest.approx(value, abs=1e-9, rel=0)
@@ -47,7 +47,7 @@ def test_a_printed_number_leads_back_to_its_definition(case):
     assert not which_prr(0.123, *scores("shares_57"))["fits"].any()
 
 
-def test_errors_stand_only_beside_values_that_they_belong_to():
+def test_errors_stand_only_with_values_that_they_belong_to():
     quality, uncertainty = scores("shares_300")
     half, ours = (
         prr(quality, uncertainty, compat="lm_polygraph_50"),
@@ -82,7 +82,7 @@ def test_the_command_prints_prr_by_another_definition(tmp_path, capsys):
     pd.DataFrame(dict(right=quality, msp=uncertainty)).to_csv(file, index=False)
     ask = ["prr", str(file), "--quality", "right", "--uncertainty", "msp", "--json", "--compat"]
     assert main([*ask, "lm_polygraph_50"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    row = told[0] if isinstance(told, list) else told["rows"][0]
+    found = json.loads(capsys.readouterr().out)
+    row = found[0] if isinstance(found, list) else found["rows"][0]
     assert row["value"] == pytest.approx(CASES["labels_40"]["values"]["lm_polygraph_50"], abs=1e-9)
     assert main([*ask, "polygraph"]) == 2 and "lm_polygraph_50" in capsys.readouterr().err

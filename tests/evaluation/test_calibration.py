@@ -171,7 +171,7 @@ def test_isotonic_knots_fall(x):
     assert k[0, 0] == uncertainty.min() and (k[-1, 0] == uncertainty.max() or len(k) == 1)
 
 
-def test_isotonic_slip_of_the_released_code_is_kept_apart():
+def test_isotonic_slip_of_the_released_code_is_kept_separate():
     "A perfectly linear fall: only the two ends can be missed, each by one step."
     x = np.arange(8) / 8
     assert isotonic_pcc(1 - x, x) == near(2 / 8**3)

@@ -226,7 +226,7 @@ def test_null_moments_over_all_orders(area, uncertainty):
 
 
 def test_recorded_null_sd(oracle):
-    "Simulated qualities of the same law: the recorded null SD is one draw, so 15 % apart at most."
+    "Simulated qualities of the same law: the recorded null SD is one draw, so 15 % off at most."
     rng = np.random.default_rng(0)
     for row in oracle("evaluation.json")["prr_null"]["monte_carlo_error_alpha1000"]:
         if row["dist"] not in ("uniform", "normal"):

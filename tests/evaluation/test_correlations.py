@@ -91,7 +91,7 @@ def test_realigned_columns_give_the_recorded_levels_of_ice(oracle, ice):
                 )
                 tol = (
                     [1e-6, 4e-4, 4e-4] if name.startswith("unieval") else [1e-6] * 3
-                )  # nine stored decimals tie a few UniEval scores that the release tells apart
+                )  # nine stored decimals tie a few UniEval scores that the release distinguishes
                 assert (
                     abs(np.array([g.value for g in got]) - [want[name][at][dim][c] for c in COEF]) < tol
                 ).all(), (name, dim, at)

@@ -57,7 +57,7 @@ def test_nothing_to_adjust(adjust):
 
 @pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
 @pytest.mark.parametrize("bad", [1.5, -0.25])
-def test_the_value_that_is_no_probability_is_the_one_told(adjust, bad):
+def test_the_value_that_is_no_probability_is_reported(adjust, bad):
     "0 and 1 are p-values, and a gap is no mistake."
     assert adjust([0, 1]).tolist() == [0, 1]
     with pytest.raises(ValueError, match=f"found {bad}$"):

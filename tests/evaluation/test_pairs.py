@@ -39,7 +39,7 @@ def test_missing_quality_is_not_bad_quality():
 
 
 @pytest.mark.parametrize(
-    "quality, tau, told",
+    "quality, tau, message",
     [
         ([1, 1, 1], None, "one class: all 3 summaries are acceptable$"),
         ([0, 0], None, "one class: all 2 summaries are bad$"),
@@ -47,13 +47,15 @@ def test_missing_quality_is_not_bad_quality():
         ([0.4, 0.9], 0.95, "one class: all 2 summaries are bad at tau=0.95$"),
     ],
 )
-def test_a_single_class_is_named_unless_one_is_enough(quality, tau, told):
+def test_a_single_class_is_named_unless_one_is_enough(quality, tau, message):
     uncertainty = np.arange(len(quality))
     for f in (auroc, auprc, base_rate, labelled_pairs):
-        with pytest.raises(Undefined, match=told):
+        with pytest.raises(Undefined, match=message):
             f(quality, uncertainty, tau)
     labels, kept = labelled_pairs(quality, uncertainty, tau, both=False)
-    assert labels.tolist() == ["acceptable" in told] * len(quality) and kept.tolist() == uncertainty.tolist()
+    assert (
+        labels.tolist() == ["acceptable" in message] * len(quality) and kept.tolist() == uncertainty.tolist()
+    )
 
 
 def test_two_classes_are_labels_whether_both_are_needed_or_not():

@@ -399,7 +399,7 @@ def test_an_offset_that_float64_holds_changes_nothing(shift, digits):
 
 
 @pytest.mark.parametrize("factor, shift, steps", [(1, 2.0**50, 4), (2.0**-1070, 0, 16)])
-def test_digits_that_were_lost_are_told(factor, shift, steps):
+def test_missing_digits_are_reported(factor, shift, steps):
     got = prr(np.linspace(0, 1, 30) * factor + shift, np.arange(30.0))
     assert f"spans only {steps} steps of float64" in got.note
     assert "steps" not in prr(np.linspace(0, 1, 30) + 2.0**30, np.arange(30.0)).note
@@ -422,20 +422,20 @@ def test_intervals_hold_95_percent():
 
 
 # -- tables, missing values, mistakes
-def test_one_missing_pair_is_told():
+def test_one_missing_pair_is_reported():
     quality, uncertainty = pd.Series([1.0, np.nan, 3, 4, 5]), pd.Series([5.0, 4, 3, 2, 1])
     assert prr(quality, uncertainty).note.startswith("1 of 5 pairs missing")
     assert "missing" not in prr(quality.fillna(2), uncertainty).note
 
 
-def test_q_is_holm_s_unless_asked_otherwise():
+def test_q_is_holm_s_by_default():
     rng = np.random.default_rng(8)
     scores = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd"))
     table = prr_table(scores[["a", "b"]], scores + 0.2 * rng.normal(size=(80, 4)))
     np.testing.assert_array_equal(table.q, holm(table.p))
     assert (benjamini_hochberg(table.p) < table.q).any()
-    asked = prr_table(scores[["a", "b"]], scores, adjust="bh")
-    np.testing.assert_array_equal(asked.q, benjamini_hochberg(asked.p))
+    adjusted = prr_table(scores[["a", "b"]], scores, adjust="bh")
+    np.testing.assert_array_equal(adjusted.q, benjamini_hochberg(adjusted.p))
 
 
 def test_table_equals_single_cells_and_counts_missing_pairs():
@@ -526,7 +526,7 @@ def test_curve_holds_the_areas():
     )
 
 
-def test_a_series_beside_a_list_is_taken_by_position():
+def test_a_series_and_a_list_are_joined_by_position():
     quality, uncertainty = [0.9, 0.2, 0.6, 0.4], [0.1, 0.8, 0.3, 0.5]
     assert prr(pd.Series(quality, list("abcd")), uncertainty).value == prr(quality, uncertainty).value
     assert prr(quality, pd.Series(uncertainty, list("abcd"))).value == prr(quality, uncertainty).value
@@ -540,7 +540,7 @@ def test_a_difference_exists_when_one_uncertainty_is_constant_and_not_when_quali
     assert np.isnan(prr_difference([1.0] * 5, uncertainty, uncertainty[::-1]).value)
 
 
-def test_two_pairs_are_said_to_be_too_few():
+def test_two_pairs_are_reported_as_too_few():
     assert prr([1, 2], [2, 1]).note == "2 pairs: at least 3 are needed"
     with pytest.raises(ValueError, match="at least 3 pairs, found 2"):
         rejection_curve([1, 2], [2, 1])
@@ -554,13 +554,13 @@ def test_a_difference_says_why_there_is_none():
     assert prr_difference([1, 2, 4, 8], [1, 2, 3, 4], [2, 1, 3, 4]).note != why
 
 
-def test_bootstrap_draws_are_as_many_as_asked_for_when_memory_takes_them_in_parts():
+def test_bootstrap_draws_are_complete_when_memory_splits_them():
     quality = pd.DataFrame(dict(quality=np.arange(500_000.0) % 7))  # Four draws of these at a time
     uncertainty = pd.DataFrame(dict(msp=-quality["quality"]))
     assert prr_bootstrap(quality, uncertainty, draws=5).shape == (5, 1, 1)
 
 
-def test_a_bootstrap_has_a_thousand_draws_unless_asked_otherwise():
+def test_a_bootstrap_has_a_thousand_draws_by_default():
     quality, uncertainty = pd.DataFrame(dict(q=[1.0, 0, 1, 0])), pd.DataFrame(dict(u=[1.0, 2, 3, 4]))
     assert len(prr_bootstrap(quality, uncertainty)) == 1000
 
@@ -626,20 +626,20 @@ def test_a_call_gives_every_bit_of_the_table(options, kind):
         names = [f"text {i}" for i in range(n)]
         frame = pd.DataFrame(dict(quality=quality, uncertainty=uncertainty), index=names)
         table = prr_table(frame[["quality"]], frame[["uncertainty"]], **options)
-        wanted = table[list(PRR._fields)].iloc[0]
+        expected = table[list(PRR._fields)].iloc[0]
         for found in (
             prr(quality, uncertainty, **options),
             prr(frame["quality"], frame["uncertainty"], **options),
             prr(frame["quality"], frame["uncertainty"][::-1], **options),
         ):
-            assert found.note == wanted["note"] and _same(found, wanted)
+            assert found.note == expected["note"] and _same(found, expected)
         if n > 20:
             documents = pd.Series(np.arange(n) // 2, names)
-            wanted = prr_table(frame[["quality"]], frame[["uncertainty"]], clusters=documents, **options)
+            expected = prr_table(frame[["quality"]], frame[["uncertainty"]], clusters=documents, **options)
             for scores in (quality, uncertainty), (frame["quality"], frame["uncertainty"]):
                 labels = documents if isinstance(scores[0], pd.Series) else documents.to_numpy()
                 found = prr(*scores, clusters=labels, **options)
-                assert _same(found, wanted[list(PRR._fields)].iloc[0])
+                assert _same(found, expected[list(PRR._fields)].iloc[0])
         if "compat" not in options:
             value = table["value"].iloc[0]
             assert _same([prr_value(quality, uncertainty, **options), ""], [value, ""])

@@ -124,7 +124,7 @@ def test_levels_alone_are_significant_in_5_of_100_tables_and_not_in_most():
         (7, 3, 1.0, 0, 2),
     ],
 )
-def test_figures_of_methods_beside_shuffled_names(figure, significant, mean, lo, hi):
+def test_figures_of_methods_and_shuffled_names(figure, significant, mean, lo, hi):
     "Numbers of an independent computation; the ends of its intervals are of fewer shuffles"
     found = shuffled_agreement(*figure_table(figure)[:2], draws=1999)
     assert found.significant == significant

@@ -96,7 +96,7 @@ def test_metrics_standardised_over_both_sets(frank, classifier):
     matches(want["zscored_xdomain"], z, dict(cnndm="a", bbc="b"), names, "xdomain", classifier)
 
 
-def test_frank_has_the_recorded_base_rates_and_the_constants_stand_beside(frank):
+def test_frank_has_the_recorded_base_rates_and_constants(frank):
     data, _, want = frank
     table = th.expected_accuracy(data, dict(cnndm="a", bbc="b"), metrics=["Bleu"]).set_index("dataset")
     close(table["always_faithful"].loc[["cnndm", "bbc"]], list(want["base_rate"].values()), 1e-12)
@@ -200,9 +200,9 @@ def test_a_table_counts_the_rows_that_were_learned_from_and_decided_on(synthetic
     assert (table["n_learn"] + table["n_test"] == len(data)).all()
 
 
-def test_what_cannot_be_done_is_said():
+def test_what_cannot_be_done_is_reported():
     data = pd.DataFrame(dict(dataset=list("aabb"), label=[0, 1, 0, 1], m=[0.1, 0.2, np.nan, 0.4]))
-    with pytest.raises(ValueError, match="m lack scores"):
+    with pytest.raises(ValueError, match="m have missing scores"):
         th.expected_accuracy(data, dict(a=1, b=2))
     data = data.fillna(0.3)
     with pytest.raises(ValueError, match="no domain is given for b"):
@@ -409,7 +409,7 @@ def test_a_lone_data_set_of_its_domain_is_split_25_times_and_others_a_hundred_ti
     ]
 
 
-def test_splits_depend_on_the_seed_which_is_0_unless_asked_otherwise():
+def test_splits_depend_on_the_seed_which_is_0_by_default():
     def accuracy(**options):
         return th.expected_accuracy(
             TWO, dict(a=1, b=1), "indata", "stump", metrics=["k"], repeats=5, **options

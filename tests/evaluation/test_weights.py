@@ -40,10 +40,10 @@ def test_counting_equals_copying(pairs, area_and_rejection, seed):
     counts = bootstrap_counts(len(quality), 4, np.random.default_rng(seed))
     got = resampled_areas(tie_order(uncertainty), counts, -quality[:, None], area, max_rejection)[:, 0]
     for row, value in zip(counts, got):
-        taken = np.repeat(np.arange(len(quality)), row)
+        drawn = np.repeat(np.arange(len(quality)), row)
         assert value == pytest.approx(
-            item_weights(tie_order(uncertainty[taken]), rank_weights(len(taken), area, max_rejection))
-            @ -quality[taken],
+            item_weights(tie_order(uncertainty[drawn]), rank_weights(len(drawn), area, max_rejection))
+            @ -quality[drawn],
             abs=1e-10,
         )
 

@@ -56,7 +56,7 @@ def spearman_null(
     "Exact null distribution of Spearman's rho without ties; `rho = 1 - 6*d2/(n*(n*n-1))`."
     if not 2 <= n <= MAX_EXACT:
         raise ValueError(
-            f"the exact null is there for 2 to {MAX_EXACT} items, got {n}; spearman_p uses Student's t beyond"
+            f"the exact null covers 2 to {MAX_EXACT} items, got {n}; spearman_p uses Student's t beyond"
         )
     sums, counts = _products(tuple(range(n)), tuple(range(n)))
     d2, counts = 2 * (sum(i * i for i in range(n)) - sums[::-1]), counts[::-1].copy()
@@ -169,7 +169,7 @@ def spearman(
     Raises
     ------
     ValueError
-        When the two have other lengths or hold text.
+        When the two differ in length or hold text.
 
     Examples
     --------
@@ -209,14 +209,14 @@ def kendall(
     x,  # Scores, shape [N]; NaN where undefined
     y,  # Scores of the same samples, shape [N]
     # tau-b, number of pairs used, two-sided p (exact without ties up to 33 items, normal otherwise);
-    # NaN as in `spearman`
+    # NaN for a constant side or fewer than 3 pairs
 ) -> Correlation:
     """Kendall's tau-b over the pairs where both scores are defined.
 
     Raises
     ------
     ValueError
-        When the two have other lengths or hold text.
+        When the two differ in length or hold text.
 
     Examples
     --------
@@ -236,13 +236,13 @@ def kendall(
 RANK_CORRELATIONS = dict(spearman=spearman, kendall=kendall)
 P_ADJUSTMENTS = dict(bh=benjamini_hochberg, holm=holm)
 
-# %% ../../nbs/04_evaluation/09_agreement.ipynb #b1bf6cb3-1
-def _choose(what, name, options):
+
+def _choose(what, name, options):  # The option of this name
     if name not in options:
         raise ValueError(f"{what} is one of {list(options)}, got {name!r}")
     return options[name]
 
-
+# %% ../../nbs/04_evaluation/09_agreement.ipynb #b1bf6cb3-1
 def agreement(
     table: pd.DataFrame,  # Numbers, for example PRR: metrics x methods; NaN where undefined
     # What is compared: 'columns' (each pair correlated over the rows) or 'rows' (over the columns)
@@ -280,7 +280,7 @@ def agreement(
 # %% ../../nbs/04_evaluation/09_agreement.ipynb #42ed517a
 def agreement_matrix(
     tidy: pd.DataFrame,  # Result of `agreement`
-    labels: list = None,  # Labels in the order wanted; all of them, in the order of the table, when None
+    labels: list = None,  # Labels of the matrix, in order; None for all, in the order of the table
     value: str = "rho",  # Column to lay out: 'rho', 'n', 'p' or 'q'
 ) -> pd.DataFrame:  # Symmetric, labels x labels; the diagonal is 1 for 'rho' and NaN otherwise
     "One column of an agreement table as a symmetric matrix, for a heat map."
@@ -296,9 +296,9 @@ def agreement_matrix(
 
 # %% ../../nbs/04_evaluation/09_agreement.ipynb #42ed517a-1
 def cluster_order(
-    # Square correlations as from `agreement_matrix`; NaN counts as no correlation, distance 1
+    # Symmetric correlations, such as `agreement_matrix` returns; NaN counts as no correlation, distance 1
     matrix: pd.DataFrame,
-) -> list:  # Labels, similar ones side by side
+) -> list:  # Labels, similar ones next to each other
     "Leaf order of average-linkage clustering on the distance 1 - rho, with neighbours as close as possible."
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -309,6 +309,22 @@ def cluster_order(
     np.fill_diagonal(distance, 0)
     tree = linkage(squareform((distance + distance.T) / 2), "average", optimal_ordering=True)
     return list(matrix.index[leaves_list(tree)])
+
+# %% ../../nbs/04_evaluation/09_agreement.ipynb #74da72aa-1
+def _shuffled_w(ranks, squares, seed):  # Permutation p-value
+    rng = np.random.default_rng(seed)
+    sums = sum(rng.permuted(np.tile(judge, (SHUFFLES, 1)), axis=1) for judge in ranks)
+    return float((1 + ((sums**2).sum(1) >= squares).sum()) / (1 + SHUFFLES))
+
+
+def _exact_w(ranks, squares):  # Share of all rankings with at least this sum of squares of the rank sums
+    sums, share = np.sort(ranks[:1]), np.ones(1)
+    for judge in ranks[1:]:
+        rankings = np.array(list(permutations(judge)))
+        grown = np.sort((sums[:, None] + rankings).reshape(-1, len(judge)))
+        sums, which = np.unique(grown, axis=0, return_inverse=True)  # sums equal up to order are merged
+        share = np.bincount(which, np.repeat(share / len(rankings), len(rankings)))
+    return float(share[(sums**2).sum(1) >= squares].sum())
 
 # %% ../../nbs/04_evaluation/09_agreement.ipynb #74da72aa
 Concordance = namedtuple("Concordance", "w m n chi2 p_chi2 p")
@@ -340,21 +356,42 @@ def kendall_w(
         p = _shuffled_w(ranks, squares, seed)
     return Concordance(squares / largest, m, n, chi2, p_chi2, p)
 
-# %% ../../nbs/04_evaluation/09_agreement.ipynb #74da72aa-1
-def _shuffled_w(ranks, squares, seed):  # Permutation p-value
-    rng = np.random.default_rng(seed)
-    sums = sum(rng.permuted(np.tile(judge, (SHUFFLES, 1)), axis=1) for judge in ranks)
-    return float((1 + ((sums**2).sum(1) >= squares).sum()) / (1 + SHUFFLES))
+# %% ../../nbs/04_evaluation/09_agreement.ipynb #24f9a44d-1
+def _noisy(values, sd, draws, seed):  # Values with normal errors, shape [draws, methods]
+    sd = sd.reindex(values.index) if isinstance(sd, pd.Series) else pd.Series(float(sd), values.index)
+    if not (sd[values.notna()] >= 0).all():
+        raise ValueError(f"sd needs a number >= 0 for every method, got {sd.to_dict()}")
+    errors = np.random.default_rng(seed).standard_normal((draws, len(values)))
+    return values.to_numpy() + sd.to_numpy() * errors
 
 
-def _exact_w(ranks, squares):  # Share of all rankings with at least this sum of squares of the rank sums
-    sums, share = np.sort(ranks[:1]), np.ones(1)
-    for judge in ranks[1:]:
-        rankings = np.array(list(permutations(judge)))
-        grown = np.sort((sums[:, None] + rankings).reshape(-1, len(judge)))
-        sums, which = np.unique(grown, axis=0, return_inverse=True)  # sums equal up to order are merged
-        share = np.bincount(which, np.repeat(share / len(rankings), len(rankings)))
-    return float(share[(sums**2).sum(1) >= squares].sum())
+def _replicates(values, replicates):  # Replicates in the order of the methods, shape [draws, methods]
+    if isinstance(replicates, pd.DataFrame):
+        replicates = replicates[values.index]
+    replicates = np.asarray(replicates, float)
+    if replicates.ndim != 2 or replicates.shape[1] != len(values):
+        raise ValueError(
+            f"replicates need one column per method, shape [draws, {len(values)}], got {replicates.shape}"
+        )
+    return replicates
+
+
+def _complete(drawn, methods):  # The same draws, or an error that names what is missing
+    missing = np.isnan(drawn)
+    if missing.any():
+        raise ValueError(
+            f"{missing.any(1).sum()} of {len(drawn)} draws have no value for "
+            f"{methods[missing.any(0)].tolist()}; drop those draws, and say how many"
+        )
+    return drawn
+
+
+def _ranks_of_draws(values, drawn):  # Rows of `rank_intervals` for methods that have a value
+    first = drawn == drawn.max(1, keepdims=True)
+    ends = np.quantile(midranks(-drawn), [0.025, 0.975], axis=0, method="inverted_cdf")
+    best = (first / first.sum(1, keepdims=True)).mean(0)
+    columns = dict(value=values, rank=midranks(-values), rank_lo=ends[0], rank_hi=ends[1], best=best)
+    return pd.DataFrame(columns, index=values.index)
 
 # %% ../../nbs/04_evaluation/09_agreement.ipynb #24f9a44d
 def rank_intervals(
@@ -389,42 +426,4 @@ def rank_intervals(
         raise ValueError(f"none of the {len(values)} methods has a value to rank")
     drawn = _noisy(values, sd, draws, seed) if replicates is None else _replicates(values, replicates)
     drawn = _complete(drawn[:, known], values.index[known])
-    first = drawn == drawn.max(1, keepdims=True)
-    ends = np.quantile(midranks(-drawn), [0.025, 0.975], axis=0, method="inverted_cdf")
-    columns = dict(
-        value=values[known],
-        rank=midranks(-values[known]),
-        rank_lo=ends[0],
-        rank_hi=ends[1],
-        best=(first / first.sum(1, keepdims=True)).mean(0),
-    )
-    return pd.DataFrame(columns, index=values.index[known]).reindex(values.index)
-
-# %% ../../nbs/04_evaluation/09_agreement.ipynb #24f9a44d-1
-def _noisy(values, sd, draws, seed):  # Values with normal errors, shape [draws, methods]
-    sd = sd.reindex(values.index) if isinstance(sd, pd.Series) else pd.Series(float(sd), values.index)
-    if not (sd[values.notna()] >= 0).all():
-        raise ValueError(f"sd needs a number >= 0 for every method, got {sd.to_dict()}")
-    errors = np.random.default_rng(seed).standard_normal((draws, len(values)))
-    return values.to_numpy() + sd.to_numpy() * errors
-
-
-def _replicates(values, replicates):  # Replicates in the order of the methods, shape [draws, methods]
-    if isinstance(replicates, pd.DataFrame):
-        replicates = replicates[values.index]
-    replicates = np.asarray(replicates, float)
-    if replicates.ndim != 2 or replicates.shape[1] != len(values):
-        raise ValueError(
-            f"replicates need one column per method, shape [draws, {len(values)}], got {replicates.shape}"
-        )
-    return replicates
-
-
-def _complete(drawn, methods):  # The same draws, or an error that names what is missing
-    missing = np.isnan(drawn)
-    if missing.any():
-        raise ValueError(
-            f"{missing.any(1).sum()} of {len(drawn)} draws lack a value for "
-            f"{methods[missing.any(0)].tolist()}; drop those draws, and say how many"
-        )
-    return drawn
+    return _ranks_of_draws(values[known], drawn).reindex(values.index)

@@ -23,7 +23,7 @@ def prr_atlas(
     Raises
     ------
     ValueError
-        When the two have other lengths or hold text.
+        When the two differ in length or hold text.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def prr_atlas(
     return table[["definition", "value", "title", "source", "note"]]
 
 # %% ../../nbs/04_evaluation/16_atlas.ipynb #c677c64a
-def _fits(value, printed, decimals):  # Rounded or cut
+def _fits(value, printed, decimals):  # Whether a value rounds or is cut to the printed number
     scaled = value * 10**decimals
     target = round(printed * 10**decimals)
     return bool(np.isfinite(value) and target in (int(np.floor(scaled + 0.5)), int(np.trunc(scaled))))
@@ -56,7 +56,7 @@ def _drawn_range(definition, quality, uncertainty, seeds=100):  # Lowest and hig
 
 
 def which_prr(
-    printed: float,  # As printed
+    printed: float,  # PRR as printed in a paper
     quality,  # Quality, larger is better, shape [N]; NaN where missing
     uncertainty,  # Uncertainty, larger is less certain, shape [N]; NaN where missing
     decimals: int = 3,  # Printed digits after the point
@@ -66,7 +66,7 @@ def which_prr(
     Raises
     ------
     ValueError
-        When the two have other lengths or hold text.
+        When the two differ in length or hold text.
 
     Examples
     --------

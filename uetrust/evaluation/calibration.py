@@ -61,12 +61,12 @@ def reliability_table(
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins B
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
-    scale: str = "negate",  # As in `_confidence_from_uncertainty`
+    scale: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
     adaptive: bool = False,  # Bins of equal mass instead of equal width
     # One row per bin that is not empty: n, confidence, acceptable, gap,
     # gap_var (squared standard error of the gap, NaN when n=1)
 ) -> pd.DataFrame:
-    "Reliability diagram as a table: share of acceptable samples beside the mean confidence, by bin."
+    "Reliability diagram as a table: share of acceptable samples and mean confidence, by bin."
     labels, uncertainty = labelled_pairs(quality, uncertainty, tau, both=False)
     values = _confidence_from_uncertainty(uncertainty, scale)
     samples = pd.DataFrame(dict(confidence=values, acceptable=labels, gap=labels - values))
@@ -75,7 +75,7 @@ def reliability_table(
     return table.assign(n=by_bin.size())[["n", "confidence", "acceptable", "gap", "gap_var"]]
 
 # %% ../../nbs/04_evaluation/10_calibration.ipynb #4c40d5cb
-def _mean_gap(table):  # table: from `reliability_table`
+def _mean_gap(table):  # table: result of `reliability_table`
     return float((table.n * table.gap.abs()).sum() / table.n.sum())
 
 
@@ -89,7 +89,7 @@ def ece(
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins of equal width
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
-    scale: str = "negate",  # As in `_confidence_from_uncertainty`
+    scale: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
 ) -> float:  # 0 when confidence and acceptance agree in every bin
     """Expected calibration error, bins of equal width.
 
@@ -112,8 +112,8 @@ def ece_adaptive(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins of equal mass
-    tau: float = None,  # As in `ece`
-    scale: str = "negate",  # As in `_confidence_from_uncertainty`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
+    scale: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
 ) -> float:  # 0 when confidence and acceptance agree in every bin
     "Expected calibration error, bins of equal mass."
     return _mean_gap(reliability_table(quality, uncertainty, bins, tau, scale, adaptive=True))
@@ -128,8 +128,8 @@ def ece_debiased_sq(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins of equal mass, each with at least two samples
-    tau: float = None,  # As in `ece`
-    scale: str = "negate",  # As in `_confidence_from_uncertainty`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
+    scale: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
 ) -> float:  # Can be negative: no more than sampling noise
     "Debiased squared calibration error: mean squared gap of bins of equal mass, minus the sampling noise."
     table = reliability_table(quality, uncertainty, bins, tau, scale, adaptive=True)
@@ -216,7 +216,7 @@ def balanced_accuracy(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty, larger is less certain
     cut: float,  # Accept when uncertainty <= cut
-    tau: float = None,  # As in `_labels_and_decisions`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
 ) -> float:  # 1 when every decision is right
     "Balanced accuracy: mean of the share of acceptable summaries accepted and of bad ones rejected."
     labels, accepted = _labels_and_decisions(quality, uncertainty, cut, tau)
@@ -228,19 +228,19 @@ def cohen_kappa(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty, larger is less certain
     cut: float,  # Accept when uncertainty <= cut
-    tau: float = None,  # As in `_labels_and_decisions`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
 ) -> float:  # 1 when every decision is right
     "Cohen's kappa: agreement of decision and label beyond what their base rates give."
     labels, accepted = _labels_and_decisions(quality, uncertainty, cut, tau)
-    good, taken = labels.mean(), accepted.mean()
-    chance = good * taken + (1 - good) * (1 - taken)
+    good, kept = labels.mean(), accepted.mean()
+    chance = good * kept + (1 - good) * (1 - kept)
     return float(((labels == accepted).mean() - chance) / (1 - chance))
 
 # %% ../../nbs/04_evaluation/10_calibration.ipynb #46c43557
 def geometric_mean_cut(
     quality,  # Quality, or labels 0 and 1
     uncertainty,  # Uncertainty, larger is less certain
-    tau: float = None,  # As in `_labels_and_decisions`
+    tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
 ) -> float:  # One of the uncertainties; the smallest if several are best
     "Cut with the largest geometric mean of the shares of acceptable accepted and bad rejected."
     labels, uncertainty = labelled_pairs(quality, uncertainty, tau)

@@ -39,8 +39,8 @@ from uetrust.evaluation.weights import (
 )
 
 # %% ../../nbs/04_evaluation/06_cells.ipynb #29be96ce
-LARGE_OFFSET = 2.0**20  # Largest |quality| in units of its range, beyond which the offset is taken off
-FEW_FLOAT_STEPS = 2.0**20  # Steps of float64 in the range of a quality below which digits may be lost
+LARGE_OFFSET = 2.0**20  # Largest |quality| in units of its range, beyond which the offset is subtracted
+FEW_FLOAT_STEPS = 2.0**20  # Steps of float64 in the range of a quality below which digits may be missing
 
 
 def _rescaled_quality(
@@ -61,14 +61,14 @@ def float_steps(
 
 # %% ../../nbs/04_evaluation/06_cells.ipynb #7786b276
 @dataclass
-class PRRCells:
-    "PRR of methods under metrics that have no missing value, and every area that they need"
+class _Samples:
+    "Quality and uncertainty of N samples without missing values, and the options of the area"
 
     quality: np.ndarray  # Shape [N,K], larger is better
     uncertainty: np.ndarray  # Shape [N,M], larger is less certain
-    area: str = "mean"  # As in `rank_weights`
+    area: str = "mean"  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
     ties: str = "average"  # One of `TIE_RULES`
-    max_rejection: float = 1.0  # As in `rank_weights`
+    max_rejection: float = 1.0  # Reject at most this share ('mean' only)
     clusters: np.ndarray = None  # Cluster of each sample as integers, shape [N]
 
     def __post_init__(self):
@@ -77,7 +77,7 @@ class PRRCells:
 
     @property
     def area_options(self):
-        "Arguments that define the area, as `rank_weights` takes them"
+        "Arguments of `rank_weights` that define the area"
         return dict(area=self.area, max_rejection=self.max_rejection)
 
     @property
@@ -91,23 +91,17 @@ class PRRCells:
         return self.n if self.clusters is None else self.clusters.max() + 1
 
     @property
-    def ranks(self):
-        "Whether a method ranks at all, or has one value for all samples; shape [M]"
-        return self.uncertainty.min(0) < self.uncertainty.max(0)
-
-    @property
     def has_documents(self):
         "Whether some samples share a document"
         return self.clusters is not None and self.units < self.n
 
-    @cached_property
-    def document_null(self):
-        "`_DocumentNull` of the samples; None where no two share a document"
-        return _document_null(self) if self.has_documents else None
+# %% ../../nbs/04_evaluation/06_cells.ipynb #7bdbc753
+class _Risks(_Samples):
+    "The centred risks of the samples under each metric"
 
     @cached_property
     def rescaled(self):
-        "Quality as the arithmetic needs it, shape [N,K]: PRR does not depend on its scale"
+        "Quality on a scale that float64 holds well, shape [N,K]: PRR does not depend on the scale"
         return _rescaled_quality(self.quality)
 
     @cached_property
@@ -119,6 +113,25 @@ class PRRCells:
     def risk(self):
         "Risks with mean 0, shape [N,K], one metric after the other in memory"
         return np.asfortranarray(np.where(self.constant, 0, self.rescaled.mean(0) - self.rescaled))
+
+    @cached_property
+    def effective_size(self):
+        "Effective sample size of the risk, shape [K]"
+        return effective_sample_size(self.rescaled)
+
+    @property
+    def interval_size(self):
+        "Effective sample size that an interval rests on: no larger than the number of clusters, shape [K]"
+        return np.minimum(self.effective_size, np.inf if self.clusters is None else self.units)
+
+# %% ../../nbs/04_evaluation/06_cells.ipynb #c2bb2d9a
+class _Orders(_Risks):
+    "The order of the samples under each method, and the weights that it gives them"
+
+    @property
+    def ranks(self):
+        "Whether a method ranks at all, or has one value for all samples; shape [M]"
+        return self.uncertainty.min(0) < self.uncertainty.max(0)
 
     @cached_property
     def position_weights(self):
@@ -143,6 +156,15 @@ class PRRCells:
         return np.stack([item_weights(order, self.position_weights) for order in self.orders])
 
     @cached_property
+    def tied_share(self):
+        "Share of samples that share their uncertainty with another, shape [M]"
+        return np.array([1 - (order.size == 1).sum() / self.n for order in self.tie_orders])
+
+# %% ../../nbs/04_evaluation/06_cells.ipynb #71642024
+class _Oracle(_Orders):
+    "The perfect and the worst order of the samples under each metric"
+
+    @cached_property
     def oracle_orders(self):
         "Order of each metric's own risk"
         return [tie_order(risk) for risk in self.risk.T]
@@ -165,15 +187,14 @@ class PRRCells:
         worst = np.array([self.position_weights @ risk[order.item[::-1]] for order, risk in pairs])
         return -worst / self.gap
 
-    @cached_property
-    def effective_size(self):
-        "Effective sample size of the risk, shape [K]"
-        return effective_sample_size(self.rescaled)
+# %% ../../nbs/04_evaluation/06_cells.ipynb #e5bf6975
+class PRRCells(_Oracle):
+    "PRR of methods under metrics that have no missing value, and every area that they need"
 
-    @property
-    def interval_size(self):
-        "Effective sample size that an interval rests on: no larger than the number of clusters, shape [K]"
-        return np.minimum(self.effective_size, np.inf if self.clusters is None else self.units)
+    @cached_property
+    def document_null(self):
+        "`_DocumentNull` of the samples; None where no two share a document"
+        return _document_null(self) if self.has_documents else None
 
     @cached_property
     def mean_area(self):
@@ -183,11 +204,10 @@ class PRRCells:
     @cached_property
     def extremes(self):
         "Area of each method under the best and under the worst order of its ties, shape [2,M,K]"
-        return np.stack([self._tie_extremes(order) for order in self.tie_orders], 1)
-
-    def _tie_extremes(self, order):
-        averaged = item_weights(order, self.position_weights) @ self.risk
-        return tie_extremes(order, self.position_weights, self.risk, averaged)
+        weights, risk = self.position_weights, self.risk
+        averaged = [item_weights(order, weights) @ risk for order in self.tie_orders]
+        pairs = zip(self.tie_orders, averaged)
+        return np.stack([tie_extremes(order, weights, risk, area) for order, area in pairs], 1)
 
     @property
     def method_area(self):
@@ -206,11 +226,6 @@ class PRRCells:
         "Standard deviation of PRR over random tie breaking, shape [M,K]"
         variances = [tie_variance(order, self.position_weights, self.risk) for order in self.tie_orders]
         return np.sqrt(variances) / self.gap
-
-    @cached_property
-    def tied_share(self):
-        "Share of samples that share their uncertainty with another, shape [M]"
-        return np.array([1 - (order.size == 1).sum() / self.n for order in self.tie_orders])
 
 # %% ../../nbs/04_evaluation/06_cells.ipynb #d192c044
 def _slices(total, step):  # Slices that cut `total` columns into pieces of at most `step`
@@ -274,7 +289,7 @@ def _resampled_prr(
 
 def prr_replicates(
     cells: PRRCells,  # Methods and metrics
-    counts: np.ndarray = None,  # As in `_resampled_prr`
+    counts: np.ndarray = None,  # How often each resample takes each item, see `_resampled_prr`
 ) -> np.ndarray:  # PRR, shape [B,M,K]
     "PRR of every resample in one array, for differences between methods."
     count = cells.units if counts is None else len(counts)
@@ -320,7 +335,7 @@ def t_quantile(
 def atanh_interval(
     value: np.ndarray,  # A ratio between -1 and 1
     se: np.ndarray,  # Its standard error
-    quantile: np.ndarray = 1.96,  # Half-width in standard errors
+    quantile: np.ndarray = 1.96,  # Half-width of the interval in standard errors
 ) -> tuple[np.ndarray, np.ndarray]:  # Lower and upper end
     "Confidence interval on the atanh scale while |value| < 0.99, plain beyond; 95 % by default."
     bounded = np.abs(value) < 0.99
@@ -416,10 +431,8 @@ def prr_null_sd(
     return np.sqrt(squares / (cells.n - 1)) / cells.gap
 
 # %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a07
-CAUTION_SAMPLE_SIZE, UNRELIABLE_SAMPLE_SIZE = (
-    50,
-    15,
-)  # Effective sample sizes below which an interval needs caution, and is unreliable
+CAUTION_SAMPLE_SIZE = 50  # Effective sample size below which an interval needs caution
+UNRELIABLE_SAMPLE_SIZE = 15  # Effective sample size below which an interval is unreliable
 
 
 def effective_sample_size(
@@ -430,7 +443,39 @@ def effective_sample_size(
     d = np.abs(scaled - np.median(scaled, axis=0))
     return np.divide(d.sum(0) ** 2, (d**2).sum(0), out=np.full(d.shape[1], np.nan), where=d.any(0))
 
+# %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a08-1
+def _permuted_areas(weights, distance, draws, rng):  # Yields areas of random orders, shape [B,M]
+    n, moved = weights.shape[1], distance[distance != 0]
+    sparse = len(moved) ** 2 < 4 * n
+    for size in _batch_sizes(draws, max(1, WORK_ARRAY_SIZE // (len(moved) if sparse else n))):
+        if sparse:
+            yield (weights[:, _distinct_positions(rng, size, n, len(moved))] @ moved).T
+        else:
+            yield rng.permuted(np.tile(distance, (size, 1)), axis=1) @ weights.T
+
+
+def _distinct_positions(rng, draws, n, k):  # k different numbers below n, for each draw, shape [draws,k]
+    positions = rng.integers(n, size=(draws, k))
+    while (repeated := (np.diff(np.sort(positions, 1), axis=1) == 0).any(1)).any():
+        positions[repeated] = rng.integers(n, size=(repeated.sum(), k))
+    return positions
+
+
+def _batch_sizes(total, most):  # Sizes of consecutive batches of `total`
+    return [min(most, total - start) for start in range(0, total, most)]
+
 # %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a08
+def _beyond(areas, limit, inside):  # Whether each area is at least as far from 0, or its probability
+    far = np.abs(areas) >= limit
+    if inside is None:
+        return far
+    from scipy.special import ndtr
+
+    sd = np.where(inside > 1e-6 * limit, inside, 1)  # Smaller ones are rounding
+    likely = ndtr((areas - limit) / sd) + ndtr((-areas - limit) / sd)
+    return np.where(inside > 1e-6 * limit, likely, far)
+
+
 def permutation_p(
     weights: np.ndarray,  # Weights of the methods, shape [M,N]
     risk: np.ndarray,  # Risks of one metric, shape [N]
@@ -451,38 +496,6 @@ def permutation_p(
         permuted = _permuted_areas(centred, distance, draws, np.random.default_rng(seed))
     count = sum(_beyond(areas, limit, inside).sum(0) for areas in permuted)
     return count / perm(n, moved) if exact else (1 + count) / (1 + draws)
-
-# %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a08-1
-def _beyond(areas, limit, inside):  # Whether each area is at least as far from 0, or its probability
-    far = np.abs(areas) >= limit
-    if inside is None:
-        return far
-    from scipy.special import ndtr
-
-    sd = np.where(inside > 1e-6 * limit, inside, 1)  # Smaller ones are rounding
-    likely = ndtr((areas - limit) / sd) + ndtr((-areas - limit) / sd)
-    return np.where(inside > 1e-6 * limit, likely, far)
-
-
-def _permuted_areas(weights, distance, draws, rng):  # Yields areas of random orders, shape [B,M]
-    n, moved = weights.shape[1], distance[distance != 0]
-    sparse = len(moved) ** 2 < 4 * n
-    for size in _batch_sizes(draws, max(1, WORK_ARRAY_SIZE // (len(moved) if sparse else n))):
-        if sparse:
-            yield (weights[:, _distinct_positions(rng, size, n, len(moved))] @ moved).T
-        else:
-            yield rng.permuted(np.tile(distance, (size, 1)), axis=1) @ weights.T
-
-
-def _distinct_positions(rng, draws, n, k):  # k different numbers below n, for each draw, shape [draws,k]
-    positions = rng.integers(n, size=(draws, k))
-    while (repeated := (np.diff(np.sort(positions, 1), axis=1) == 0).any(1)).any():
-        positions[repeated] = rng.integers(n, size=(repeated.sum(), k))
-    return positions
-
-
-def _batch_sizes(total, most):  # Sizes of consecutive batches of `total`
-    return [min(most, total - start) for start in range(0, total, most)]
 
 # %% ../../nbs/04_evaluation/06_cells.ipynb #d0c50a09
 def _scale_of_means(null):  # Factor that gives the area of moved document means its variance, shape [M,K]
@@ -544,7 +557,7 @@ def _random_areas(cells, rng):  # Function that draws the areas of all cells und
 def joint_p(
     cells: PRRCells,  # Methods and metrics
     draws: int = 499,  # Random orders
-    seed: int = 0,  # Of the orders
+    seed: int = 0,  # Seed of the orders
 ) -> tuple[float, float]:  # p, and the largest |PRR| over its null standard deviation
     "Permutation p-value that some method orders some quality, all cells at once (largest standardised PRR)."
     sd = np.broadcast_to(cells.gap * prr_null_sd(cells), cells.mean_area.shape)

@@ -70,7 +70,7 @@ LevelCorrelation = namedtuple("Level", "value n groups skipped")
 
 def score_matrices(
     *tables,  # Systems x documents each; NaN where missing
-    shape: bool = True,  # Whether the columns must agree as well as the rows
+    shape: bool = True,  # Whether the tables must have the same columns too
 ) -> list:  # float64 arrays
     "Score matrices that belong together. DataFrames must carry the same labels in the same order."
     labelled = [table for table in tables if isinstance(table, pd.DataFrame)]
@@ -94,9 +94,9 @@ def score_matrices(
 def _mean_correlation(
     x: np.ndarray,  # Scores, shape [groups,N]
     y: np.ndarray,  # Other scores, shape [groups,N]
-    coef="pearson",  # As in `row_correlations`
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
     undefined: str = "skip",  # A group without a correlation: 'skip' it, or count it as 'zero'
-) -> LevelCorrelation:  # Mean; n is that of the largest group; NaN if no group has a correlation
+) -> LevelCorrelation:  # Mean; n is the size of the largest group; value is NaN if no group has a correlation
     "Mean of the correlations inside the groups."
     if undefined not in ("skip", "zero"):
         raise ValueError(f"undefined is 'skip' or 'zero', got {undefined!r}")
@@ -111,7 +111,7 @@ def _mean_correlation(
 def pooled_level(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores, same shape
-    coef="pearson",  # As in `row_correlations`
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
 ) -> LevelCorrelation:  # n counts the cells
     "One correlation over all cells."
     return _mean_correlation(*(table.reshape(1, -1) for table in score_matrices(metric, human)), coef)
@@ -120,8 +120,8 @@ def pooled_level(
 def _per_document_level(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores, same shape
-    coef="pearson",  # As in `row_correlations`
-    undefined: str = "skip",  # As in `_mean_correlation`
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
+    undefined: str = "skip",  # A group without a correlation: 'skip' it, or count it as 'zero'
 ) -> LevelCorrelation:  # n counts systems, groups counts documents
     "Mean over documents of the correlation over systems."
     return _mean_correlation(*(table.T for table in score_matrices(metric, human)), coef, undefined)
@@ -130,8 +130,8 @@ def _per_document_level(
 def _per_system_level(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores, same shape
-    coef="pearson",  # As in `row_correlations`
-    undefined: str = "skip",  # As in `_mean_correlation`
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
+    undefined: str = "skip",  # A group without a correlation: 'skip' it, or count it as 'zero'
 ) -> LevelCorrelation:  # n counts documents, groups counts systems
     "Mean over systems of the correlation over documents."
     return _mean_correlation(*score_matrices(metric, human), coef, undefined)
@@ -160,8 +160,8 @@ def _system_means(
 
 def _system_level(
     metric,  # Scores, systems x documents; NaN where missing
-    human,  # Human scores, same systems; the documents may be others
-    coef="pearson",  # As in `row_correlations`
+    human,  # Human scores, same systems; the documents may differ
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
 ) -> LevelCorrelation:  # n counts systems
     "Correlation of the systems' mean scores, each mean over the cells that its own matrix has."
     return _mean_correlation(
@@ -210,7 +210,7 @@ def _kendall_variant(
     metric,  # Metric scores, shape [N], no NaN
     human,  # Human scores, shape [N], no NaN
     variant: str = "acc_23",  # 'tau_b', 'tau_c', 'tau_23' or 'acc_23'
-    epsilon: float = 0.0,  # As in `_pair_counts`; not defined for 'tau_c'
+    epsilon: float = 0.0,  # Metric scores this close count as tied; not defined for 'tau_c'
 ) -> float:  # In [-1,1], acc_23 in [0,1]; tau_b and tau_c are NaN when a side is constant
     "Kendall's tau with the pairs counted in one of four ways."
     c, d, tx, ty, txy = counts = _pair_counts(metric, human, epsilon)  # the symbols of the text above

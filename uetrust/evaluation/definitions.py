@@ -18,7 +18,7 @@ from .pairs import auroc
 from .weights import MANY_ITEMS, averaged_prefixes, rank_weights, tie_order
 
 # %% ../../nbs/04_evaluation/05_definitions.ipynb #5d83389e
-def _mean_of_shuffles(weights, draws, seed, backwards=False):  # Of each item; for many items its limit
+def _mean_of_shuffles(weights, draws, seed, backwards=False):  # Mean weight of each item, or its limit
     n = len(weights)
     if n >= MANY_ITEMS:
         return np.full(n, weights.mean())
@@ -32,8 +32,8 @@ def _mean_of_shuffles(weights, draws, seed, backwards=False):  # Of each item; f
 @lru_cache(maxsize=32)
 def shuffled_weights(
     n: int,  # Number of items
-    area: str = "mean",  # As in `rank_weights`
-    max_rejection: float = 1.0,  # As in `rank_weights`
+    area: str = "mean",  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
     draws: int = 1000,  # Shuffles
     seed: int = 42,  # Seed of NumPy's legacy generator
 ) -> np.ndarray:  # Mean weight of each item over the shuffles, shape [n]
@@ -96,36 +96,38 @@ def _merge_duplicates(
 class _PRRDefinition:
     "What one source calls PRR"
 
-    name: str  # As `compat` takes it
-    title: str  # In a few words
+    name: str  # Name, the value of `compat`
+    title: str  # Title of a few words
     source: str  # Package and version, or repository, file and commit
-    url: str
+    url: str  # Address of the paper or repository
     value: Callable  # Function of quality and uncertainty without missing values
     area: dict = None  # Arguments of `prr` whose errors and null interval hold for it; None: there are none
     labels_only: bool = False  # Whether quality must be 0 or 1
     percent: bool = False  # Whether it is printed times 100
-    drawn: bool = (
-        False  # Whether it draws random orders without a seed; the function then has the argument seed
-    )
+    drawn: bool = False  # Whether it draws random orders without a seed; its function then takes a seed
 
-# %% ../../nbs/04_evaluation/05_definitions.ipynb #82c77758-1
+
 PRR_DEFINITIONS = {}  # Name -> `_PRRDefinition`
 
 
 def _prr_definition(
-    title: str,  # As in `_PRRDefinition`
-    source: str,  # As in `_PRRDefinition`
-    url: str,  # As in `_PRRDefinition`
-    **known,  # The other fields
+    title: str,  # Title of a few words
+    source: str,  # Package and version, or repository, file and commit
+    url: str,  # Address of the paper or repository
+    **fields,  # Other fields of `_PRRDefinition`
 ):
     "Register a function of quality and uncertainty as a definition of PRR, under its own name."
 
     def register(value):
         name = value.__name__.strip("_")
-        PRR_DEFINITIONS[name] = _PRRDefinition(name, title, source, url, value, **known)
+        PRR_DEFINITIONS[name] = _PRRDefinition(name, title, source, url, value, **fields)
         return value
 
     return register
+
+# %% ../../nbs/04_evaluation/05_definitions.ipynb #9c7b24ba
+POLYGRAPH = "lm-polygraph 0.7.0, lm_polygraph/ue_metrics/pred_rej_area.py"
+POLYGRAPH_URL = "https://github.com/IINemo/lm-polygraph"
 
 
 @_prr_definition(
@@ -137,10 +139,6 @@ def _prr_definition(
 )
 def _he2024(quality, uncertainty):
     return released_prr(quality, uncertainty).value
-
-# %% ../../nbs/04_evaluation/05_definitions.ipynb #9c7b24ba
-POLYGRAPH = "lm-polygraph 0.7.0, lm_polygraph/ue_metrics/pred_rej_area.py"
-POLYGRAPH_URL = "https://github.com/IINemo/lm-polygraph"
 
 
 @_prr_definition(
@@ -246,7 +244,7 @@ def _forced_truth(quality):  # Mean quality with the first i items made perfect,
 )
 def _structured_uncertainty(quality, uncertainty):
     scaled, share = 100 * quality, np.arange(len(quality)) / len(quality)
-    random = (scaled.mean() * (1 - share) + 100.0 * share).astype(np.float32)  # Single precision, as there
+    random = (scaled.mean() * (1 - share) + 100.0 * share).astype(np.float32)  # float32, as in the source
     order = np.argsort(uncertainty, kind="stable")[::-1]
     curves = _forced_truth(scaled[order]), random, _forced_truth(np.sort(scaled))
     return 100 * _normalised(*(_trapezoid(curve / 100) for curve in curves))
@@ -262,16 +260,16 @@ def _structured_uncertainty(quality, uncertainty):
 def _prior_networks(quality, uncertainty):
     n = len(quality)
     errors = np.concatenate([[0.0], np.cumsum(1 - _certain_first(quality, uncertainty))[:-1]]) * 100.0 / n
-    base = errors[-1]  # Without the least certain item, as there
+    base = errors[-1]  # Without the least certain item, as in the source
     wrong = base / 100.0 * n
-    random = (base * (1 - np.arange(n) / n)).astype(np.float32)  # Single precision, as there
+    random = (base * (1 - np.arange(n) / n)).astype(np.float32)  # float32, as in the source
     best = np.zeros(n)
     best[: int(wrong)] = (base * (1 - np.arange(int(wrong)) / max(wrong, 1))).astype(np.float32)
     return 100 * _normalised(*(_trapezoid(curve / 100) for curve in (errors[::-1], random, best)))
 
 # %% ../../nbs/04_evaluation/05_definitions.ipynb #b9a4c30a
 @lru_cache(maxsize=8)
-def _trapezoid_weights(n):  # Of each position, most certain first, in the trapezoids of the kept means
+def _trapezoid_weights(n):  # Weight of each position, most certain first, under the trapezoids
     steps = np.full(n, 1 / n)
     steps[[0, -1]] /= 2
     return np.cumsum((steps / np.arange(1, n + 1))[::-1])[::-1]
@@ -332,7 +330,7 @@ def _median_gain(quality, uncertainty):
 
 # %% ../../nbs/04_evaluation/05_definitions.ipynb #de0d8200
 def definition_of(
-    name: str,  # Of a definition
+    name: str,  # Name of a definition, a key of `PRR_DEFINITIONS`
 ) -> _PRRDefinition:
     "A definition of PRR by its name."
     if name not in PRR_DEFINITIONS:

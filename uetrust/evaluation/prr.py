@@ -70,19 +70,20 @@ class PRR(NamedTuple):
         return result_line(self, se=self.se, p=self.p, ties=ties, n=self.n)
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #ace71e1b
-def _aligned(quality, uncertainty):  # Two frames with the same samples
+def _aligned(quality, uncertainty, scales=None):  # Two frames with the same samples, quality on its scale
     quality, uncertainty = score_frame(quality, "quality"), score_frame(uncertainty, "uncertainty")
-    infinite = {
-        metric: quality.index[np.isinf(quality[metric])]
-        for metric in quality
-        if np.isinf(quality[metric]).any()
-    }
-    if infinite:
-        found = "; ".join(f"{metric!r}: {preview(samples)}" for metric, samples in infinite.items())
+    infinite = {metric: quality.index[np.isinf(quality[metric])] for metric in quality}
+    if any(map(len, infinite.values())):
+        found = "; ".join(
+            f"{metric!r}: {preview(samples)}" for metric, samples in infinite.items() if len(samples)
+        )
         raise ValueError(
             f"quality must be finite, found infinity in {found}. A score that does not exist is NaN"
         )
-    return align_samples(quality, uncertainty)
+    quality, uncertainty = align_samples(quality, uncertainty)
+    for metric, (lo, hi) in (scales or {}).items():
+        check_scale(quality[metric], lo, hi)
+    return quality, uncertainty
 
 
 def _clusters(clusters, index):  # Cluster label of every sample in `index`, or None
@@ -90,12 +91,12 @@ def _clusters(clusters, index):  # Cluster label of every sample in `index`, or 
         return None
     if not isinstance(clusters, pd.Series):
         return pd.Series(cluster_ids(clusters, len(index)), index=index)
-    if len(lost := index.difference(clusters.index)):
-        raise ValueError(f"clusters has no label for {len(lost)} samples: {preview(lost)}")
+    if len(missing := index.difference(clusters.index)):
+        raise ValueError(f"clusters has no label for {len(missing)} samples: {preview(missing)}")
     return clusters.reindex(index)
 
 
-def _same_gaps(df):  # Positions of the columns that lack the same samples, as groups
+def _same_gaps(df):  # Positions of the columns with the same missing samples, as groups
     gaps = [column.tobytes() for column in df.isna().to_numpy().T]
     return [group.to_numpy() for _, group in pd.Series(range(df.shape[1])).groupby(gaps, sort=False)]
 
@@ -107,13 +108,13 @@ def _complete_groups(quality, uncertainty):  # Yields (metric columns, method co
             yield metrics, methods, ~missing.to_numpy()
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #2f7934ac
-def _tie_note(group, method):
+def _tie_note(group, method):  # How many of a method's uncertainties are tied
     if len(group.tie_orders[method].start) == 1:
         return "all uncertainties equal: nothing is ranked"
     share = group.tied_share[method]
     return f"{share:.0%} of uncertainties tied" if share > 0.01 else ""
 
-# %% ../../nbs/04_evaluation/07_prr.ipynb #2f7934ac-1
+
 def _sample_size_note(size):  # size: effective sample size of the risk
     if not size < CAUTION_SAMPLE_SIZE:
         return ""
@@ -131,7 +132,7 @@ def _float_note(steps):  # steps: how many float64 has between the lowest and th
         "subtract its offset or multiply it before it is written"
     )
 
-
+# %% ../../nbs/04_evaluation/07_prr.ipynb #2f7934ac-1
 def _notes(group):  # What a reader must know of each cell, shape [M,K]
     sizes, steps = group.effective_size, float_steps(group.quality)
     pairs = f"{group.n} pairs: too few for an error or an interval" if group.n < FEWEST_FOR_ERROR else ""
@@ -184,9 +185,6 @@ def _group_fields(quality, uncertainty, clusters, **options):  # Undefined where
         return _undefined(shape, n, str(e))
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #ad37237a
-PRR_ADJUSTMENTS = dict(holm=holm, bh=benjamini_hochberg)
-
-
 def _prefixed(text, notes):  # Notes with `text` in front
     return text + np.where(notes == "", "", "; ") + notes
 
@@ -216,17 +214,17 @@ def _redefined(fields, definition, quality, uncertainty, options):  # Fields wit
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #ad37237a-1
 def _joint_fields(quality, uncertainty, complete, documents, compat, options):
-    "Fields of metrics and methods that lack the same samples, shape [M,K]; `complete` says which they have."
+    "Fields of metrics and methods with the same missing samples, shape [M,K]; `complete` marks the others."
     if documents is not None:
         documents = documents[complete]
-    lost = len(complete) - np.count_nonzero(complete)
-    if lost:
+    missing = len(complete) - np.count_nonzero(complete)
+    if missing:
         quality, uncertainty = quality[complete], uncertainty[complete]
     fields = _group_fields(quality, uncertainty, documents, **options)
     if compat and len(quality) > 2:
         fields = _redefined(fields, compat, quality, uncertainty, options)
-    if lost:
-        note = _prefixed(f"{lost} of {len(complete)} pairs missing", fields.note)
+    if missing:
+        note = _prefixed(f"{missing} of {len(complete)} pairs missing", fields.note)
         fields = fields._replace(note=note)
     return fields
 
@@ -251,6 +249,15 @@ def _options(area, ties, max_rejection, compat):  # Definition that `compat` nam
     return compat, dict(area=area, ties="input" if compat else ties, max_rejection=max_rejection)
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #ad37237a-2
+PRR_ADJUSTMENTS = dict(holm=holm, bh=benjamini_hochberg)
+
+
+def _long_table(fields, methods, metrics):  # One row per cell
+    cells = pd.MultiIndex.from_product([methods, metrics], names=["method", "metric"])
+    columns = {field: values.ravel() for field, values in zip(PRR._fields, fields)}
+    return pd.DataFrame(columns, index=cells).reset_index().astype({"n": int})
+
+# %% ../../nbs/04_evaluation/07_prr.ipynb #7773c40f
 def prr_table(
     # Quality, one row per sample and one column per metric; larger is better, NaN where missing
     quality: pd.DataFrame,
@@ -286,15 +293,35 @@ def prr_table(
     [['msp', 'rouge_l', 1.0, 4]]
     """
     compat, options = _options(area, ties, max_rejection, compat)
-    quality, uncertainty = _aligned(quality, uncertainty)
-    for metric, (lo, hi) in (scales or {}).items():
-        check_scale(quality[metric], lo, hi)
-    documents = _clusters(clusters, quality.index)
-    fields = _all_fields(quality, uncertainty, documents, compat, options)
-    cells = pd.MultiIndex.from_product([uncertainty.columns, quality.columns], names=["method", "metric"])
-    columns = {field: values.ravel() for field, values in zip(PRR._fields, fields)}
-    table = pd.DataFrame(columns, index=cells).reset_index()
-    return table.assign(n=table.n.astype(int), q=PRR_ADJUSTMENTS[adjust](table.p.to_numpy()))
+    quality, uncertainty = _aligned(quality, uncertainty, scales)
+    fields = _all_fields(quality, uncertainty, _clusters(clusters, quality.index), compat, options)
+    table = _long_table(fields, methods=uncertainty.columns, metrics=quality.columns)
+    return table.assign(q=PRR_ADJUSTMENTS[adjust](table.p.to_numpy()))
+
+# %% ../../nbs/04_evaluation/07_prr.ipynb #e41b1e62-1
+def _is_refused(quality, scale):  # Whether `prr_table` raises an error for this quality
+    return np.isinf(quality).any() or scale and ((quality < scale[0]) | (quality > scale[1])).any()
+
+
+def _joined_prr(quality, uncertainty, clusters, scale, options):  # PRR of one cell of a table
+    quality, uncertainty = pd.DataFrame(dict(quality=quality)), pd.DataFrame(dict(uncertainty=uncertainty))
+    scales = {"quality": scale} if scale else None
+    table = prr_table(quality, uncertainty, clusters=clusters, scales=scales, **options)
+    return PRR(*(table[field].tolist()[0] for field in PRR._fields))
+
+
+def _prr_of_pair(quality, uncertainty, clusters, scale, options):  # By a shorter way where no table is needed
+    joined, compat = need_joining(quality, uncertainty), options["compat"]
+    pair = None if joined else score_vectors(quality, np.real(uncertainty) if compat else uncertainty)
+    if joined or clusters is not None or _is_refused(pair[0], scale):
+        by_name = joined or isinstance(quality, pd.Series) and isinstance(uncertainty, pd.Series)
+        scores = (quality, uncertainty) if by_name else pair
+        return _joined_prr(*scores, clusters, scale, options)
+    quality, uncertainty = pair
+    complete = ~(np.isnan(quality) | np.isnan(uncertainty))
+    cells = quality[:, None], uncertainty[:, None]
+    fields = _joint_fields(*cells, complete, None, *_options(**options))
+    return PRR(*(field.item() for field in fields))
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #e41b1e62
 def prr(
@@ -312,7 +339,7 @@ def prr(
     Raises
     ------
     ValueError
-        When the two have other lengths, share no sample, hold text or infinities, or lie off `scale`.
+        When the two differ in length, share no sample, hold text or infinities, or lie off `scale`.
 
     Notes
     -----
@@ -333,50 +360,23 @@ def prr(
     >>> f"{result.value:.2f}, n = {result.n}"
     '0.47, n = 5'
     """
-    joined = need_joining(quality, uncertainty)
-    pair = None if joined else score_vectors(quality, np.real(uncertainty) if compat else uncertainty)
-    if joined or clusters is not None or _is_refused(pair[0], scale):
-        by_name = joined or isinstance(quality, pd.Series) and isinstance(uncertainty, pd.Series)
-        scores = (quality, uncertainty) if by_name else pair
-        return _joined_prr(*scores, area, ties, max_rejection, clusters, compat, scale)
-    quality, uncertainty = pair
-    compat, options = _options(area, ties, max_rejection, compat)
-    complete = ~(np.isnan(quality) | np.isnan(uncertainty))
-    cells = quality[:, None], uncertainty[:, None]
-    return PRR(*(field.item() for field in _joint_fields(*cells, complete, None, compat, options)))
-
-# %% ../../nbs/04_evaluation/07_prr.ipynb #e41b1e62-1
-def _is_refused(quality, scale):  # Whether `prr_table` has an error to say
-    return np.isinf(quality).any() or scale and ((quality < scale[0]) | (quality > scale[1])).any()
-
-
-def _joined_prr(quality, uncertainty, area, ties, max_rejection, clusters, compat, scale):
-    table = prr_table(
-        pd.DataFrame(dict(quality=quality)),
-        pd.DataFrame(dict(uncertainty=uncertainty)),
-        area,
-        ties,
-        max_rejection,
-        clusters,
-        compat,
-        {"quality": scale} if scale else None,
-    )
-    return PRR(*(table[field].tolist()[0] for field in PRR._fields))
+    options = dict(area=area, ties=ties, max_rejection=max_rejection, compat=compat)
+    return _prr_of_pair(quality, uncertainty, clusters, scale, options)
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #e41b1e62-2
 def prr_value(
-    quality,  # As in `prr`
-    uncertainty,  # As in `prr`
-    area: str = "mean",  # As in `prr`
-    ties: str = "average",  # As in `prr`
-    max_rejection: float = 1.0,  # As in `prr`
+    quality,  # Quality of N samples, larger is better; NaN where missing
+    uncertainty,  # Uncertainty of the same samples, larger is less certain; NaN where missing
+    area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
+    ties: str = "average",  # 'average', 'input' (row order decides), 'best', 'worst'
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
 ) -> float:  # NaN where it does not exist
     """The value of `prr` alone, for loops: no error, interval or note.
 
     Raises
     ------
     ValueError
-        As `prr`.
+        For the same reasons as `prr`.
 
     Examples
     --------
@@ -413,15 +413,15 @@ def prr_difference(
     quality,  # Quality, larger is better, shape [N]
     first,  # Uncertainty of the first method, shape [N]
     second,  # Uncertainty of the second, shape [N]
-    area: str = "mean",  # As in `prr`
-    clusters=None,  # As in `prr`
+    area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
+    clusters=None,  # Document of each sample, when several samples share one
 ) -> _PRRDifference:  # First minus second
     """Difference of two methods' prediction-rejection ratios under one metric, with a paired test.
 
     Raises
     ------
     ValueError
-        When the three have other lengths or hold text.
+        When the three differ in length or hold text.
 
     Examples
     --------
@@ -432,7 +432,7 @@ def prr_difference(
     1.81
     """
     scores = np.stack(
-        [score_vector(quality, "quality"), score_vector(first, "a"), score_vector(second, "b")], 1
+        [score_vector(quality, "quality"), score_vector(first, "first"), score_vector(second, "second")], 1
     )
     complete = ~np.isnan(scores).any(1)
     scores = scores[complete]
@@ -449,19 +449,19 @@ def prr_difference(
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #209e5ac3
 def prr_bootstrap(
-    quality: pd.DataFrame,  # As in `prr_table`; samples with any missing value are left out
-    uncertainty: pd.DataFrame,  # As in `prr_table`
+    quality: pd.DataFrame,  # Quality by sample and metric; samples with any missing value are left out
+    uncertainty: pd.DataFrame,  # Uncertainty by sample and method; larger is less certain
     draws: int = 1000,  # Replicates
     seed: int = 0,  # Seed of a generator of its own
-    area: str = "mean",  # As in `prr_table`
-    clusters=None,  # As in `prr_table`; whole clusters are drawn
+    area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
+    clusters=None,  # Document of each sample: whole documents are drawn
 ) -> np.ndarray:  # Shape [draws, methods, metrics]; NaN where a replicate's quality is constant
     """Bootstrap replicates of every PRR, from multiplicities and without sorting again.
 
     Raises
     ------
     ValueError
-        As `prr_table`.
+        For the same reasons as `prr_table`.
 
     Examples
     --------

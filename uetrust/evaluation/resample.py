@@ -15,8 +15,8 @@ from .weights import TieOrder, prefix_weight, rank_weights
 def delete_one_areas(
     order: TieOrder,  # Order of N items, with blocks of ties
     risk: np.ndarray,  # Risks, shape [N,K]
-    area: str = "mean",  # As in `rank_weights`
-    max_rejection: float = 1.0,  # As in `rank_weights`
+    area: str = "mean",  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
 ) -> np.ndarray:  # Area of the other N-1 items, for each item left out, shape [N,K]
     "Exact delete-one areas, averaged over ties, without sorting again."
     start, size, n = order.start, order.size, len(order.item)
@@ -37,10 +37,10 @@ def delete_one_areas(
 # %% ../../nbs/04_evaluation/03_resample.ipynb #a869fd5a
 def resampled_areas(
     order: TieOrder,  # Order of N items, with blocks of ties
-    counts: np.ndarray,  # How often each item is taken, integers, shape [B,N]
+    counts: np.ndarray,  # How often each item is drawn, integers, shape [B,N]
     risk: np.ndarray,  # Risks, shape [N,K]
-    area: str = "mean",  # As in `rank_weights`
-    max_rejection: float = 1.0,  # As in `rank_weights`
+    area: str = "mean",  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
 ) -> np.ndarray:  # Area of each replicate, shape [B,K]
     "Areas of resampled data sets from multiplicities; one matrix product for all metrics."
     copies = counts[:, order.item]
@@ -62,7 +62,7 @@ def resampled_areas(
 def delete_one_counts(
     ids: np.ndarray,  # Cluster of each item, integers 0..C-1, shape [N]
     clusters: np.ndarray = None,  # Clusters to leave out, each in a row of its own; all when None
-) -> np.ndarray:  # Counts, shape [C,N]: row c takes every item but those of cluster c
+) -> np.ndarray:  # Counts, shape [C,N]: row c keeps every item but those of cluster c
     "Counts that leave out one cluster at a time."
     clusters = np.arange(ids.max() + 1) if clusters is None else clusters
     return (ids[None] != clusters[:, None]).astype(np.int32)
@@ -86,16 +86,16 @@ def _shifted_areas(order, risk, members, block_of, block_risk, total):  # Areas 
     members = np.take_along_axis(members, np.argsort(block_of[members], 1), 1)
     blocks = block_of[members]
     areas = np.zeros((len(members), risk.shape[1]))
-    done, lost, lost_risk = np.zeros(len(members), int), 0, 0.0  # Blocks added; items lost in this one
+    done, deleted, deleted_risk = np.zeros(len(members), int), 0, 0.0  # Blocks added; deleted from this one
     for shift, (block, later) in enumerate(zip(blocks.T, np.c_[blocks[:, 1:], done - 1].T)):
         sums, again = _running_sums(order, block_risk, total, shift), block < done
         areas += np.where(again[:, None], 0, sums[block] - sums[np.minimum(done, block)])
-        lost, lost_risk = np.where(again, lost, 0) + 1, np.where(again[:, None], lost_risk, 0)
-        lost_risk = lost_risk + risk[members[:, shift]]
-        start = order.start[block] - (shift + 1 - lost)
-        # A block that loses more of its items counts once, when all are gone
-        end = np.where(block == later, start, start + order.size[block] - lost)
-        kept = _block_weights(total, start, end)[:, None] * (block_risk[block] - lost_risk)
+        deleted = np.where(again, deleted, 0) + 1
+        deleted_risk = np.where(again[:, None], deleted_risk, 0) + risk[members[:, shift]]
+        start = order.start[block] - (shift + 1 - deleted)
+        # A block with several deleted items counts once, after the last of them
+        end = np.where(block == later, start, start + order.size[block] - deleted)
+        kept = _block_weights(total, start, end)[:, None] * (block_risk[block] - deleted_risk)
         areas, done = areas + kept, block + 1
     sums = _running_sums(order, block_risk, total, members.shape[1])
     return areas + sums[-1] - sums[done]
@@ -105,8 +105,8 @@ def delete_cluster_areas(
     order: TieOrder,  # Order of N items, with blocks of ties
     ids: np.ndarray,  # Cluster of each item, integers 0..C-1, shape [N]
     risk: np.ndarray,  # Risks, shape [N,K]
-    area: str = "mean",  # As in `rank_weights`
-    max_rejection: float = 1.0,  # As in `rank_weights`
+    area: str = "mean",  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
 ) -> np.ndarray:  # Area of the items outside each cluster, shape [C,K]
     "Exact delete-one-cluster areas, averaged over ties, in memory that does not grow with the clusters."
     n, size = len(ids), np.bincount(ids)
@@ -129,7 +129,7 @@ def delete_cluster_areas(
 # %% ../../nbs/04_evaluation/03_resample.ipynb #ad582015
 def total_weight(
     n,  # Number of items, integer or array
-    area: str = "mean",  # As in `rank_weights`
+    area: str = "mean",  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
 ):  # 1 for 'mean', (n+1)/2 for 'sum'
     "Sum of the rank weights: the area when every risk is 1."
     return (n + 1) / 2 if area == "sum" else np.ones_like(n, dtype=float)

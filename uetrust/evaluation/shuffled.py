@@ -29,7 +29,7 @@ def _pair_features(x, coef):  # [..., k, n] -> features whose normalised product
 def rank_correlations(
     x: np.ndarray,  # Numbers, shape [..., k, n]: k rows over n observations
     coef: str = "spearman",  # 'spearman' or 'kendall' (tau-b)
-) -> np.ndarray:  # Shape [..., k, k]; NaN for a row that is constant or lacks a value
+) -> np.ndarray:  # Shape [..., k, k]; NaN for a row that is constant or incomplete
     "Rank correlation of all pairs of rows, ties with average ranks."
     if coef not in RANK_CORRELATIONS:
         raise ValueError(f"coef is one of {list(RANK_CORRELATIONS)}, got {coef!r}")
@@ -44,7 +44,7 @@ def rank_correlations(
 def shuffle_within_rows(
     table,  # Numbers, rows x columns; NaN where missing
     draws: int = 999,  # Shuffled copies
-    seed: int = 0,  # Of the shuffles
+    seed: int = 0,  # Seed of the shuffles
 ) -> np.ndarray:  # Shape [draws, rows, columns]
     "Copies of a table with the values of every row in random order; a missing value stays where it is."
     x, rng = np.asarray(table, float), np.random.default_rng(seed)
@@ -76,7 +76,7 @@ def shuffled_columns(
 
 # %% ../../nbs/04_evaluation/14_shuffled.ipynb #cc4b45bf-2
 class ShuffledAgreement(NamedTuple):
-    "Correlations of all pairs, and what is left of them when names are shuffled"
+    "Correlations of all pairs, and of tables with shuffled names"
 
     # label_a, label_b, rho, n, p, q (as `agreement`, but p is that of the shuffles), p_classical,
     # null_mean, null_lo, null_hi (mean and 95 % interval of rho in shuffled tables)
@@ -146,7 +146,7 @@ def shuffled_agreement(
     coef: str = "spearman",  # 'spearman' or 'kendall' (tau-b)
     adjust: str = "bh",  # 'bh' or 'holm': how q accounts for the number of pairs
     draws: int = 999,  # Shuffled tables
-    seed: int = 0,  # Of the shuffles
+    seed: int = 0,  # Seed of the shuffles
     alpha: float = 0.05,  # Level at which pairs are counted
 ) -> ShuffledAgreement:
     "Rank correlation of every pair of columns (or rows), against tables whose names are shuffled."
@@ -187,10 +187,10 @@ def _rho_at_margin(n, margin, draws, seed):  # Sorted Spearman's rho of samples 
 def equivalence_p(
     rho,  # Spearman's rho, a number or an array; NaN stays NaN
     n: int,  # Observations
-    margin: float = EQUIVALENCE_MARGIN,  # In (0, 1): what counts as no correlation
+    margin: float = EQUIVALENCE_MARGIN,  # Largest correlation that counts as none, in (0, 1)
     side: str = "both",  # 'both' (|rho| below the margin) or 'upper' (rho below the margin)
     draws: int = 19999,  # Samples drawn at the margin
-    seed: int = 0,  # Of the samples
+    seed: int = 0,  # Seed of the samples
 ) -> np.ndarray:  # Same shape
     "Equivalence test p-value (two one-sided tests) that the correlation is weaker than a margin."
     if not 0 < margin < 1:
@@ -206,8 +206,8 @@ def equivalence_p(
 @lru_cache
 def smallest_equivalence_p(
     n: int,  # Observations
-    margin: float = EQUIVALENCE_MARGIN,  # As in `equivalence_p`
-    side: str = "both",  # As in `equivalence_p`
+    margin: float = EQUIVALENCE_MARGIN,  # Largest correlation that counts as none, in (0, 1)
+    side: str = "both",  # 'both' (|rho| below the margin) or 'upper' (rho below the margin)
 ) -> float:
     "Smallest equivalence p-value that n observations can reach: rho of 0, or -1 for the upper test."
     least = abs(_rho_at_margin(int(n), margin, 19999, 0)).min() if side == "both" else -1
@@ -216,7 +216,7 @@ def smallest_equivalence_p(
 # %% ../../nbs/04_evaluation/14_shuffled.ipynb #9614888f-2
 def partial_conjunction_p(
     p,  # p-values, shape [n]
-    k: int,  # At least this many effects are claimed
+    k: int,  # Number of effects that are claimed at least
 ) -> float:
     "p-value of the claim that at least k of n effects are there (Benjamini and Heller 2008, Bonferroni)."
     p = np.sort(np.asarray(p, float))

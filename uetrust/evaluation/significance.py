@@ -65,7 +65,7 @@ class _BootstrapInterval(NamedTuple):
     lo: float  # Ends of the interval
     hi: float
     undefined: int  # Bootstrap samples without a correlation
-    draws: np.ndarray  # Correlation in each of the others
+    draws: np.ndarray  # Correlation in each of the other samples
 
     def __repr__(self):
         return result_line(self, "", draws=len(self.draws), undefined=self.undefined or None)
@@ -91,9 +91,7 @@ def _repeated_spearman(x, y, counts):
         return np.where((var_a > 1e-9) & (var_b > 1e-9), rho, np.nan)
 
 # %% ../../nbs/04_evaluation/13_significance.ipynb #87fc9365-2
-def _document_counts(
-    n, draws, rng
-):  # How often every sample has each document, drawn as `bootstrap_sample` does
+def _document_counts(n, draws, rng):  # How often each document occurs, with the draws of `bootstrap_sample`
     return np.stack([np.bincount(rng.choice(n, n, replace=True), minlength=n) for _ in range(draws)])
 
 
@@ -105,7 +103,7 @@ def _mean_per_document(x, y, counts, coef):  # A document's own correlation is t
     return np.divide(total, n, out=np.full(len(counts), np.nan), where=n > 0)
 
 
-def _of_system_means(x, y, counts, coef, step=500):  # In batches: Kendall's tau uses all pairs of systems
+def _of_system_means(x, y, counts, coef, step=500):  # In batches, as Kendall's tau uses all pairs of systems
     batches = (counts[start : start + step] for start in range(0, len(counts), step))
     return np.concatenate(
         [
@@ -176,20 +174,20 @@ def bootstrap_interval(
     metric,  # Scores, systems x documents; NaN where missing
     human,  # Human scores; the same documents unless paired=False
     level: str = "system",  # Key of `uetrust.evaluation.correlations.CORRELATION_LEVELS`
-    coef="pearson",  # As in `uetrust.evaluation.correlations.row_correlations`
-    units: str = "documents",  # As in `bootstrap_sample`
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
+    units: str = "documents",  # What is drawn with replacement: one of `BOOTSTRAP_UNITS`
     draws: int = 9999,  # Bootstrap samples
-    seed=0,  # As in `random_generator`
+    seed=0,  # Whole number, or a generator such as np.random.RandomState(1234)
     confidence: float = 0.95,  # Share of the draws inside the interval
     paired: bool = True,  # False draws documents for each side on its own; system level only
-    # Value, percentile interval, samples without a correlation (left out of the interval), the other values
+    # Value, percentile interval, samples without a correlation, and the values of the others
 ) -> _BootstrapInterval:
     """Percentile bootstrap interval of a correlation.
 
     Raises
     ------
     ValueError
-        When the two tables have other shapes or an option is unknown.
+        When the two tables differ in shape or an option is unknown.
 
     Examples
     --------
@@ -218,7 +216,7 @@ class _MetricDifference(NamedTuple):
     hi: float
     p: float
     undefined: int  # Bootstrap samples without a correlation
-    draws: np.ndarray  # Difference in each of the others
+    draws: np.ndarray  # Difference in each of the other samples
 
     def __repr__(self):
         return result_line(self, "", p=self.p, draws=len(self.draws), undefined=self.undefined or None)
@@ -229,10 +227,10 @@ def bootstrap_difference(
     second,  # Scores of the other, same shape
     human,  # Human scores, same shape
     level: str = "system",  # Key of `uetrust.evaluation.correlations.CORRELATION_LEVELS`
-    coef="pearson",  # As in `uetrust.evaluation.correlations.row_correlations`
-    units: str = "documents",  # As in `bootstrap_sample`
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
+    units: str = "documents",  # What is drawn with replacement: one of `BOOTSTRAP_UNITS`
     draws: int = 9999,  # Bootstrap samples
-    seed=0,  # As in `random_generator`
+    seed=0,  # Whole number, or a generator such as np.random.RandomState(1234)
     confidence: float = 0.95,  # Share of the draws inside the interval
     # First minus second, percentile interval, two-sided p, samples without a difference, the others
 ) -> _MetricDifference:
@@ -248,21 +246,21 @@ def bootstrap_difference(
     return _MetricDifference(value, lo, hi, float(p), draws - len(defined), defined)
 
 # %% ../../nbs/04_evaluation/13_significance.ipynb #f41442b3
-def _swap_rows(shape, rng):
+def _swap_rows(shape, rng):  # Cells of the systems that are exchanged, bool
     return np.broadcast_to(rng.random(shape[0])[:, None] > 0.5, shape)
 
-# %% ../../nbs/04_evaluation/13_significance.ipynb #f41442b3-1
-def _swap_columns(shape, rng):
+
+def _swap_columns(shape, rng):  # Cells of the documents that are exchanged, bool
     return np.broadcast_to(rng.random(shape[1]) > 0.5, shape)
 
 
-def _swap_both(shape, rng):
+def _swap_both(shape, rng):  # Cells with exactly one of system and document exchanged, bool
     return _swap_rows(shape, rng) ^ _swap_columns(shape, rng)
 
 
 SWAPS = dict(cells=None, rows=_swap_rows, columns=_swap_columns, rows_columns=_swap_both)
 
-
+# %% ../../nbs/04_evaluation/13_significance.ipynb #f41442b3-1
 def _exchanged_cells(
     swap: str,  # Key of `SWAPS`
     known: np.ndarray,  # Cells that have all scores, bool, systems x documents
@@ -286,31 +284,60 @@ class _SwapTest(NamedTuple):
     value: float  # Positive: the first is better
     p: float
     undefined: int  # Swaps without a correlation
-    draws: np.ndarray  # Difference in each of the others
+    draws: np.ndarray  # Difference in each of the other samples
 
     def __repr__(self):
         return result_line(self, p=self.p, draws=len(self.draws), undefined=self.undefined or None)
 
 # %% ../../nbs/04_evaluation/13_significance.ipynb #f41442b3-2
+def _swapped_differences(
+    tables,  # First metric, second metric and human scores, systems x documents
+    level,  # Key of `uetrust.evaluation.correlations.CORRELATION_LEVELS`
+    coef,  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
+    swap,  # Key of `SWAPS`
+    draws,  # Random exchanges
+    rng,  # Generator
+):  # Observed difference of the standardised scores, and the difference after each exchange
+    "Differences of two metrics whose scores are exchanged at random."
+    correlation, known = correlation_level(level), ~np.isnan(sum(tables))
+    first, second, human = (
+        np.where(known, (table - table[known].mean()) / table[known].std(), np.nan) for table in tables
+    )
+
+    def difference(mask):
+        one, other = np.where(mask, second, first), np.where(mask, first, second)
+        return correlation(one, human, coef).value - correlation(other, human, coef).value
+
+    differences = [difference(_exchanged_cells(swap, known, level, rng)) for _ in range(draws)]
+    return difference(np.zeros(known.shape, bool)), np.array(differences)
+
+
+def _swap_p(observed, defined, alternative, plus_one):  # Share of exchanges that differ at least as much
+    oriented = dict(greater=lambda x: x, less=lambda x: -x).get(alternative, abs)
+    count = int((oriented(defined) >= oriented(observed) - 1e-12).sum())
+    testable = len(defined) and not np.isnan(observed)
+    return (count + plus_one) / (len(defined) + plus_one) if testable else np.nan
+
+# %% ../../nbs/04_evaluation/13_significance.ipynb #cdadcf54
 def swap_test(
     first,  # Scores of one metric, systems x documents; NaN where missing
     second,  # Scores of the other, same shape
     human,  # Human scores, same shape
     level: str = "system",  # Key of `uetrust.evaluation.correlations.CORRELATION_LEVELS`
-    coef="pearson",  # As in `uetrust.evaluation.correlations.row_correlations`
+    coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
     swap: str = "rows_columns",  # What is exchanged: 'cells', 'rows' (systems), 'columns' (documents)
     alternative: str = "two-sided",  # 'two-sided', 'greater' (the first is better) or 'less'
     draws: int = 9999,  # Random exchanges
-    seed=0,  # As in `random_generator`
+    seed=0,  # Whole number, or a generator such as np.random.RandomState(1234)
     plus_one: bool = True,  # (count+1)/(draws+1); False gives count/draws, as other implementations do
-    # First minus second after standardising, p, exchanges without a difference (left out), the others
+    # First minus second after standardising, p, exchanges without a difference, and the others
 ) -> _SwapTest:
     """Permutation test of two metrics: could their difference come from exchanging scores at random?
 
     Raises
     ------
     ValueError
-        When the tables have other shapes or an option is unknown.
+        When the tables differ in shape or an option is unknown.
 
     Examples
     --------
@@ -322,24 +349,10 @@ def swap_test(
     """
     if alternative not in ("two-sided", "greater", "less"):
         raise ValueError(f"alternative is 'two-sided', 'greater' or 'less', got {alternative!r}")
-    correlation, rng = correlation_level(level), random_generator(seed)
-    tables = score_matrices(first, second, human)
-    known = ~np.isnan(sum(tables))
-    first, second, human = (
-        np.where(known, (table - table[known].mean()) / table[known].std(), np.nan) for table in tables
-    )
-
-    def difference(mask):
-        one, other = np.where(mask, second, first), np.where(mask, first, second)
-        return correlation(one, human, coef).value - correlation(other, human, coef).value
-
-    differences = np.array([difference(_exchanged_cells(swap, known, level, rng)) for _ in range(draws)])
+    tables, rng = score_matrices(first, second, human), random_generator(seed)
+    observed, differences = _swapped_differences(tables, level, coef, swap, draws, rng)
     defined = differences[~np.isnan(differences)]
-    observed = difference(np.zeros(known.shape, bool))
-    oriented = dict(greater=lambda x: x, less=lambda x: -x).get(alternative, abs)
-    count = int((oriented(defined) >= oriented(observed) - 1e-12).sum())
-    testable = len(defined) and not np.isnan(observed)
-    p = (count + plus_one) / (len(defined) + plus_one) if testable else np.nan
+    p = _swap_p(observed, defined, alternative, plus_one)
     return _SwapTest(observed, p, draws - len(defined), defined)
 
 # %% ../../nbs/04_evaluation/13_significance.ipynb #0da316e4
@@ -350,10 +363,10 @@ def subset_wins(
     first,  # Scores of one metric, systems x documents
     second,  # Scores of the other, same shape
     human,  # Human scores, same shape
-    coef="spearman",  # As in `uetrust.evaluation.correlations.row_correlations`
+    coef="spearman",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
     share: float = 0.8,  # Share of the cells in a subset
     draws: int = 1000,  # Subsets
-    seed=0,  # As in `random_generator`
+    seed=0,  # Whole number, or a generator such as np.random.RandomState(1234)
     # How often the first metric wins, of how many, standard deviation of the differences (too small by the
     # factor sqrt((1-share)/share)), difference on all cells
 ) -> SubsetWins:
@@ -401,8 +414,8 @@ def sign_flip_p(
 def soft_pairwise_accuracy(
     metric,  # Segment scores, systems x segments, no NaN
     human,  # Human scores, systems x segments, no NaN
-    draws: int = 1000,  # As in `sign_flip_p`
-    seed: int = 4,  # As in `sign_flip_p`
+    draws: int = 1000,  # Sign vectors
+    seed: int = 4,  # Seed of the signs
 ) -> float:  # 1 when both sides are equally certain of every pair
     "Soft pairwise accuracy: 1 minus the mean difference of the two p-values over all pairs of systems."
     metric_p, human_p = (sign_flip_p(scores, draws, seed) for scores in (metric, human))

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ClassificationRates', 'CLASSIFIERS', 'THRESHOLD_PRESETS', 'TRUE_DOMAINS', 'LEARNING_MODES', 'ACCURACY_FIELDS',
            'Threshold', 'THRESHOLD_LEARNERS', 'auc', 'fit_logistic', 'fit_isotonic', 'check_option', 'fit_classifier',
-           'expected_accuracy', 'mean_of_defined', 'metrics_by_accuracy', 'auc_agreement', 'printed_opitz_table',
+           'mean_of_defined', 'expected_accuracy', 'metrics_by_accuracy', 'auc_agreement', 'printed_opitz_table',
            'apply_thresholds', 'learn_thresholds', 'hindsight_accuracy']
 
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #458d7d9b
@@ -137,7 +137,7 @@ TRUE_DOMAINS = dict(
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #4617b24e
 LEARNING_MODES = ("xdomain", "outdomain", "indomain", "indata", "outdata")
 
-# %% ../../nbs/04_evaluation/12_thresholds.ipynb #4617b24e-1
+
 def _learning_pools(
     dataset: np.ndarray,  # Data set of each row
     this,  # The data set in question
@@ -155,7 +155,7 @@ def _learning_pools(
         outdata=(own, ~own),
     )[mode]
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #89ea0734
 def _random_splits(
     labels: np.ndarray,  # Labels of one data set, shape [N]
     repeats: int,  # Number of splits
@@ -181,26 +181,26 @@ def _random_splits(
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #3954701b
 ACCURACY_FIELDS = ("auc",) + ClassificationRates._fields
 
-# %% ../../nbs/04_evaluation/12_thresholds.ipynb #3954701b-1
+
 def _split_rates(
     x,  # Scores of one metric, shape [N]
     y,  # Labels 0 and 1, shape [N]
     learn,  # Rows to learn on
     test,  # Rows to decide on
-    classifier,  # As in `fit_classifier`
-    preset,  # As in `fit_classifier`
-    class_weight,  # As in `fit_classifier`
+    classifier,  # One of `CLASSIFIERS`
+    preset,  # One of `THRESHOLD_PRESETS`
+    class_weight,  # None or 'balanced'; isotonic regression has no weights
     hard,  # Whether AUC is that of the decisions
 ):  # Values of `ACCURACY_FIELDS`
     "AUC and classification rates of one metric on one split."
     decisions = fit_classifier(classifier, x[learn], y[learn], preset, class_weight)(x[test])
     return (auc(y[test], decisions if hard else x[test]), *_classification_rates(y[test], decisions))
 
-
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #f7f9cb49
 def _checked_columns(
-    data,  # As for `expected_accuracy`
+    data,  # Table with the columns dataset and label, and one for each metric
     domain,  # Data set -> domain
-    metrics,  # Columns, or None
+    metrics,  # Columns to evaluate; all but dataset and label when None
 ):  # Labels, data set of each row, metric names
     "Checked columns of a table of scores."
     if metrics is None:
@@ -209,14 +209,14 @@ def _checked_columns(
     labels = score_vector(data["label"], "label")
     if bad := [metric for metric in metrics if np.isnan(score_vector(data[metric], metric)).any()]:
         raise ValueError(
-            f"{preview(bad)} lack scores; data.dropna() keeps the rows that have all, "
+            f"{preview(bad)} have missing scores; data.dropna() keeps the rows that have all, "
             "so that all metrics are compared on the same items"
         )
     if not np.isin(labels, (0, 1)).all():
         raise ValueError(f"labels are 1 (faithful) and 0, found {preview(sorted(set(labels) - {0, 1}))}")
-    if lost := set(data["dataset"]) - set(domain):
+    if unknown := set(data["dataset"]) - set(domain):
         raise ValueError(
-            f"no domain is given for {preview(sorted(lost))}; the map has {preview(sorted(domain))}"
+            f"no domain is given for {preview(sorted(unknown))}; the map has {preview(sorted(domain))}"
         )
     return labels.astype(int), data["dataset"].to_numpy(), metrics
 
@@ -226,10 +226,18 @@ def _is_alone(this, dataset, domain):  # Whether no other data set has the same 
 
 
 def _all_splits(
-    this, labels, dataset, domain, mode, preset, repeats, rng
-):  # (rows to learn on, to decide on)
+    this,  # The data set in question
+    labels,  # Labels of all rows, shape [N]
+    dataset,  # Data set of each row, shape [N]
+    domain,  # Data set -> domain
+    mode,  # One of `LEARNING_MODES`
+    preset,  # One of `THRESHOLD_PRESETS`
+    repeats,  # Splits of a data set in mode 'indata'
+    rng,  # Generator of the splits
+):  # Pairs (rows to learn on, rows to decide on), and whether they split `this` itself
+    "All splits of one data set in one mode."
     alone = mode == "indomain" and _is_alone(this, dataset, domain)
-    if mode == "indata" or alone:
+    if within := mode == "indata" or alone:
         own = np.flatnonzero(dataset == this)
         parts = _random_splits(labels[own], 25 if alone else repeats, preset, rng)
         pairs = [(own[training], own[test]) for training, test in parts]
@@ -242,7 +250,37 @@ def _all_splits(
             f"{mode} leaves {this} with {len(training)} rows to learn on and {len(test)} to decide on; "
             f"it needs data sets of {need}"
         )
-    return pairs
+    return pairs, within
+
+# %% ../../nbs/04_evaluation/12_thresholds.ipynb #3954701b-4
+def mean_of_defined(a, axis):  # Mean over the splits that have a value; NaN if none has
+    n = (~np.isnan(a)).sum(axis)
+    return np.divide(np.nansum(a, axis), n, out=np.full(n.shape, np.nan), where=n > 0)
+
+
+def _dataset_rows(
+    this,  # The data set in question
+    data,  # Table with one column for each metric
+    labels,  # Labels of all rows, shape [N]
+    metrics,  # Columns to evaluate
+    splits,  # Result of `_all_splits`
+    classifier,  # One of `CLASSIFIERS`
+    preset,  # One of `THRESHOLD_PRESETS`
+    class_weight,  # None or 'balanced'; isotonic regression has no weights
+):  # Rows of `expected_accuracy`
+    "Mean rates of every metric over the splits of one data set."
+    (pairs, within), released = splits, preset == "opitz2024"
+    size = len(pairs), len(pairs[0][0]), len(pairs[0][1])
+    mean, hard = np.mean if released else mean_of_defined, released and within
+    rows = []
+    for metric in metrics:
+        scores = data[metric].to_numpy(float)
+        values = [
+            _split_rates(scores, labels, training, test, classifier, preset, class_weight, hard)
+            for training, test in pairs
+        ]
+        rows.append((this, metric, *size, *mean(np.array(values), axis=0)))
+    return rows
 
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #3954701b-3
 def expected_accuracy(
@@ -254,10 +292,9 @@ def expected_accuracy(
     metrics=None,  # Columns to evaluate; all but dataset and label when None
     repeats: int = 100,  # Splits of a data set in mode 'indata'; a lone data set in 'indomain' gets 25
     seed: int = 0,  # Seed of the splits
-    class_weight=None,  # As in `fit_classifier`
-) -> (
-    pd.DataFrame
-):  # One row per data set and metric: tests (splits averaged), n_learn, n_test, and `ACCURACY_FIELDS`
+    class_weight=None,  # None or 'balanced'; isotonic regression has no weights
+    # One row per data set and metric: tests (splits averaged), n_learn, n_test, and `ACCURACY_FIELDS`
+) -> pd.DataFrame:
     """Expected accuracy of every metric with a threshold learned on other data.
 
     Raises
@@ -277,33 +314,17 @@ def expected_accuracy(
     check_option("mode", mode, LEARNING_MODES)
     check_option("preset", preset, THRESHOLD_PRESETS)
     labels, dataset, metrics = _checked_columns(data, domain, metrics)
-    released = preset == "opitz2024"
-    rng = random.Random(seed) if released else np.random.default_rng(seed)
-    mean, rows = (np.mean if released else mean_of_defined), []
+    rng, rows = random.Random(seed) if preset == "opitz2024" else np.random.default_rng(seed), []
     for this in pd.unique(dataset):
-        pairs = _all_splits(this, labels, dataset, domain, mode, preset, repeats, rng)
-        hard = released and (mode == "indata" or mode == "indomain" and _is_alone(this, dataset, domain))
-        size = len(pairs), len(pairs[0][0]), len(pairs[0][1])
-        for metric in metrics:
-            scores = data[metric].to_numpy(float)
-            values = [
-                _split_rates(scores, labels, training, test, classifier, preset, class_weight, hard)
-                for training, test in pairs
-            ]
-            rows.append((this, metric, *size, *mean(np.array(values), axis=0)))
+        splits = _all_splits(this, labels, dataset, domain, mode, preset, repeats, rng)
+        rows += _dataset_rows(this, data, labels, metrics, splits, classifier, preset, class_weight)
     return pd.DataFrame(rows, columns=["dataset", "metric", "tests", "n_learn", "n_test", *ACCURACY_FIELDS])
-
-# %% ../../nbs/04_evaluation/12_thresholds.ipynb #3954701b-4
-def mean_of_defined(a, axis):  # Mean over the splits that have a value; NaN if none has
-    n = (~np.isnan(a)).sum(axis)
-    return np.divide(np.nansum(a, axis), n, out=np.full(n.shape, np.nan), where=n > 0)
 
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #3fb095c0
 def metrics_by_accuracy(
-    table: pd.DataFrame,  # From `expected_accuracy`
-    # Per metric: unweighted mean of each of `ACCURACY_FIELDS` over data sets, and rank by accuracy (1 is
-    # best,
-    # ties in input order)
+    table: pd.DataFrame,  # Result of `expected_accuracy`
+    # Per metric: unweighted mean of each of `ACCURACY_FIELDS` over data sets, and rank by accuracy
+    # (1 is best, ties in input order)
 ) -> pd.DataFrame:
     "Metrics with their mean values over data sets, ranked by mean accuracy."
     by_metric = table.groupby("metric", sort=False)[list(ACCURACY_FIELDS)]
@@ -312,7 +333,7 @@ def metrics_by_accuracy(
 
 # %% ../../nbs/04_evaluation/12_thresholds.ipynb #3fb095c0-1
 def auc_agreement(
-    means: pd.DataFrame,  # From `metrics_by_accuracy`
+    means: pd.DataFrame,  # Result of `metrics_by_accuracy`
     by: str = "accuracy",  # Column to compare with AUC
 ) -> float:  # NaN for fewer than 3 metrics
     "Spearman's rho over metrics between AUC and another mean."
@@ -340,7 +361,7 @@ Threshold = namedtuple("Cut", "at up")  # Called error-free where (x > at) equal
 
 
 def apply_thresholds(
-    cut: Threshold,  # From `learn_thresholds`
+    cut: Threshold,  # Result of `learn_thresholds`
     x: np.ndarray,  # Scores, shape [N,S]
 ) -> np.ndarray:  # True: called error-free, shape [N,S]
     "Decisions by the threshold of each score."
@@ -381,7 +402,7 @@ def _stump(x, y, weights):  # Least Gini impurity, half way between two scores; 
     return Threshold(np.where(same, constant.at, middle), np.where(same, constant.up, above))
 
 
-def _mean_label(ones, total, k, part, best, fill):  # Of the block of rows `part` that touches position k
+def _mean_label(ones, total, k, part, best, fill):  # Mean label of the rows `part` next to position k
     size = np.abs(total - _row(total, k))
     share = np.divide(np.abs(ones - _row(ones, k)), size, out=np.zeros_like(size), where=part)
     return best(np.where(part, share, fill), axis=0)

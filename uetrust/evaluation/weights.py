@@ -60,19 +60,18 @@ def rank_weights(
     "Weight of a risk in the prediction-rejection area, by its position."
     if area not in ("mean", "sum"):
         raise ValueError(f"area must be 'mean' or 'sum', got {area!r}")
-    if area == "sum":
-        if max_rejection != 1:
-            raise ValueError(
-                f"area='sum' is defined for max_rejection=1 only, got {max_rejection}; use area='mean'"
-            )
+    if area == "sum" and max_rejection != 1:
+        raise ValueError(
+            f"area='sum' is defined for max_rejection=1 only, got {max_rejection}; use area='mean'"
+        )
     return _kept_weights(n, area, max_rejection)
 
 # %% ../../nbs/04_evaluation/02_weights.ipynb #04161e0c
 def prefix_weight(
     t: np.ndarray,  # How many of the most certain items, integers in 0..n, any shape
-    n: np.ndarray,  # Out of how many, broadcasts against `t`
-    area: str = "mean",  # As in `rank_weights`
-    max_rejection: float = 1.0,  # As in `rank_weights`
+    n: np.ndarray,  # Number of items, broadcasts against `t`
+    area: str = "mean",  # 'mean': average of mean risks; 'sum': average of summed risks (Eq. 3)
+    max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
 ) -> np.ndarray:  # Sum of the first `t` rank weights
     "Closed form of `rank_weights(n)[:t].sum()`, for many `t` and `n` at once."
     t, n = np.asarray(t, np.int64), np.asarray(n, np.int64)
@@ -87,7 +86,7 @@ def prefix_weight(
 
 # %% ../../nbs/04_evaluation/02_weights.ipynb #3d8c6c6c
 TIE_RULES = "average", "input", "best", "worst"
-MANY_ITEMS = 100_000  # From here on a limit stands for the mean over random orders
+MANY_ITEMS = 100_000  # Number of items from which a limit replaces the mean over random orders
 
 
 class TieOrder(NamedTuple):

@@ -90,19 +90,19 @@ def test_extrapolations_multiply_one_cell_and_say_so():
 
 @pytest.fixture(scope="module")
 def tiny():
-    said = []
+    messages = []
     with mock.patch.object(bench, "GROWTH", (150, 300, 600)):
-        df = bench.bench_evaluation(sizes=(150,), draws=20, full=False, log=said.append)
-    return df, said
+        df = bench.bench_evaluation(sizes=(150,), draws=20, full=False, log=messages.append)
+    return df, messages
 
 
 def test_a_tiny_bench_measures_everything(tiny):
-    df, said = tiny
+    df, messages = tiny
     against, growth = df[df.part == "against"], df[df.part == "growth"]
     assert against.n.tolist() == [150] * 4 and growth.n.tolist() == [150, 300]
     assert (df.ours > 0).all() and (against.peer > 0).all() and (growth.gb > 0.03).all()
     assert against.ratio.tolist() == (against.peer / against.ours).tolist() and against.apart.abs().max() < 6
-    assert len(said) == 4 and said[-1].startswith("done in")
+    assert len(messages) == 4 and messages[-1].startswith("done in")
 
 
 def test_what_is_printed_has_no_host_and_no_path(tiny, capsys):

@@ -219,16 +219,16 @@ def test_the_report_is_complete(capsys, tmp_path):
     assert [what.split(" = ")[0] for what in df.what[df.part == "score"]] == list(
         bench.GIVEN_STATISTICS_PAIRS
     )
-    # Each .3/.01 and together 41*.3/.1; values apart 0; 6 from sources; memory .6/.5
+    # Each .3/.01 and together 41*.3/.1; difference of values 0; 6 from sources; memory .6/.5
     assert bench._method_targets(df)["met"].tolist() == [True, True, True, True, True, False]
     slow = df.assign(ratio=df.ratio.where(~df.what.str.startswith("msp = "), 0.9))
     found = bench._method_targets(slow).set_index("target")["met"]
     assert not found["slowest score on given statistics (msp = MaximumSequenceProbability), times as fast"]
     bench.print_method_bench(df, tmp_path / "methods.csv")
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert (
-        "FAIL  memory for 8,192 items over that for 512: 1.2" in said
-        and "| of which nli | 4 | 250,000 | 1,500,000 | 6 |" in said
+        "FAIL  memory for 8,192 items over that for 512: 1.2" in output
+        and "| of which nli | 4 | 250,000 | 1,500,000 | 6 |" in output
     )
     assert len(pd.read_csv(tmp_path / "methods.csv")) == len(df)
 
@@ -246,6 +246,6 @@ def test_a_value_that_only_one_side_has_is_no_agreement():
     )
 
 
-def test_without_its_environment_the_peer_is_asked_for(tmp_path):
+def test_without_its_environment_the_peer_is_requested(tmp_path):
     with pytest.raises(FileNotFoundError, match="`make bench` makes it, from scripts/bench_requirements.txt"):
         bench.peer_python(tmp_path / "python")

@@ -49,10 +49,10 @@ def test_peer_and_ours_say_the_same_of_the_same_texts(name, k, texts, scripts, m
 
     monkeypatch.setattr(scripts, "opened", opened_in_float64)
     monkeypatch.setattr(loading, "_dtype", lambda *args: torch.float64)
-    told = json.loads(json.dumps(bench._case_settings(case(name, k), texts)))
-    theirs = getattr(scripts, case(name, k).who)(told, told["texts"])
+    settings = json.loads(json.dumps(bench._case_settings(case(name, k), texts)))
+    theirs = getattr(scripts, case(name, k).who)(settings, settings["texts"])
     ours = (
-        compute_metrics(texts, told["models"], told["metrics"], progress=False)
+        compute_metrics(texts, settings["models"], settings["metrics"], progress=False)
         .table.pivot(index="sample", columns="name", values="value")
         .loc[texts["id"]]
     )
@@ -60,19 +60,19 @@ def test_peer_and_ours_say_the_same_of_the_same_texts(name, k, texts, scripts, m
     assert all(np.ptp(values) > 0 for values in theirs.values())
 
 
-def test_batches_of_the_peer_are_those_it_is_told(texts, scripts):
+def test_batches_of_the_peer_are_those_it_is_given(texts, scripts):
     "What is timed is the plain loop: so many calls of the network, none saved"
     real = scripts.opened
 
     def calls(case_):
-        n, told = [], json.loads(json.dumps(bench._case_settings(case_, texts)))
+        n, settings = [], json.loads(json.dumps(bench._case_settings(case_, texts)))
         with mock.patch.object(scripts, "opened", lambda *args: (real(*args)[0], Counted(real(*args)[1], n))):
-            getattr(scripts, case_.who)(told, told["texts"])
-        return n, told
+            getattr(scripts, case_.who)(settings, settings["texts"])
+        return n, settings
 
     assert calls(case("bart_score"))[0] == [4, 2]  # Six pairs in batches of 4
-    n, told = calls(case("summac_zs", 1))
-    assert n == [1] * sum(len(source) * len(hypothesis) for source, hypothesis in told["texts"]["grid"])
+    n, settings = calls(case("summac_zs", 1))
+    assert n == [1] * sum(len(source) * len(hypothesis) for source, hypothesis in settings["texts"]["grid"])
 
 
 class Counted:  # A network that notes how many rows it is handed
@@ -103,21 +103,21 @@ def test_the_script_of_the_peer_runs_as_a_process(tmp_path, texts):
     subprocess.run(
         [sys.executable, root() / "scripts" / "peer_metrics.py", "sacrebleu", "."], cwd=tmp_path, check=True
     )
-    told = json.loads((tmp_path / "result.json").read_text())
+    settings = json.loads((tmp_path / "result.json").read_text())
     with np.load(tmp_path / "result.npz") as arrays:
         assert (
             arrays["bleu"].tolist()
             == compute_metrics(texts, {}, ["bleu"], progress=False).table["value"].tolist()
         )
-    assert set(told) == {"seconds", "gb", "before"} and told["gb"] >= told["before"] > 0
+    assert set(settings) == {"seconds", "gb", "before"} and settings["gb"] >= settings["before"] > 0
 
 
 def test_both_sides_alternate_and_the_faster_run_counts(texts):
-    said, times = [], iter([3.0, 4.0, 2.0, 5.0])
+    order, times = [], iter([3.0, 4.0, 2.0, 5.0])
 
     def side(who):
         return lambda *args, **options: (
-            said.append(who) or dict(seconds=next(times), gb=0.3, before=0.2, values=dict(bleu=[1.0]))
+            order.append(who) or dict(seconds=next(times), gb=0.3, before=0.2, values=dict(bleu=[1.0]))
         )
 
     with (
@@ -126,11 +126,11 @@ def test_both_sides_alternate_and_the_faster_run_counts(texts):
     ):
         got = bench._one(case("bleu"), texts, "python", 2)
     assert (
-        said == ["ours", "peer"] * 2 and got["ratio"] == 2.0 and got["ours"] == 3.0 and got["theirs"] == 1.5
+        order == ["ours", "peer"] * 2 and got["ratio"] == 2.0 and got["ours"] == 3.0 and got["theirs"] == 1.5
     )
 
 
-def test_share_of_different_pairs_is_told(texts):
+def test_share_of_different_pairs_is_reported(texts):
     doubled = pd.concat([texts, texts.assign(id="again " + texts["id"])])
     result = dict(seconds=1.0, gb=0.3, before=0.2, values={}) | dict(values=dict(bleu=[1.0]))
     assert (
@@ -139,7 +139,7 @@ def test_share_of_different_pairs_is_told(texts):
     )
 
 
-def test_without_its_environment_the_peer_is_asked_for(tmp_path):
+def test_without_its_environment_the_peer_is_requested(tmp_path):
     with pytest.raises(FileNotFoundError, match="scripts/bench_requirements.txt"):
         bench.bench_metrics(1, 1, python=tmp_path / "python")
 
@@ -152,7 +152,7 @@ def test_names_of_packages_stand_in_the_requirements_of_the_bench():
     )
 
 
-def test_a_case_whose_model_is_not_installed_is_left_out_and_said():
+def test_a_case_whose_model_is_not_installed_is_left_out_and_reported():
     heard = []
     with (
         mock.patch.object(bench, "MINILM_PACKAGE", "no_such"),
@@ -167,7 +167,7 @@ def test_a_case_whose_model_is_not_installed_is_left_out_and_said():
 
 
 # Cards
-def test_a_metric_is_put_beside_the_text_that_it_sees():
+def test_a_metric_is_compared_with_the_text_that_it_sees():
     assert [
         bench._compared_text(name)
         for name in (

@@ -63,5 +63,5 @@ def test_the_command_makes_and_prints_the_table(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(resampled, "resampled_worlds", lambda: [worlds[0], worlds[-1]])
     (path,) = resampled.bench_resampled(studies=4)
     assert path == tmp_path / "resampled.csv" and path.exists()
-    said = capsys.readouterr().out
-    assert "interval of Spearman" in said and "Studies drawn from outputs that people judged" in said
+    output = capsys.readouterr().out
+    assert "interval of Spearman" in output and "Studies drawn from outputs that people judged" in output

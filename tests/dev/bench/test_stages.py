@@ -1,4 +1,4 @@
-"""Measured stages beside the cost model: its operations, and lengths as the model sees them."""
+"""Measured stages against the cost model: its operations, and lengths as the model sees them."""
 
 import pytest
 

@@ -37,8 +37,8 @@ def test_each_was_made_by_its_recipe_and_loads_whole(name):
     with safe_open(FOLDER / name / "model.safetensors", "pt") as weights:
         held = sum(weights.get_tensor(key).numel() for key in weights.keys() if key != "final_logits_bias")
     assert about["steps"] == recipe.steps and about["parameters"] == held
-    asked = {key: value for key, value in recipe.config.items() if key not in ("id2label", "label2id")}
-    assert {key: getattr(config, key) for key in asked} == asked
+    requested = {key: value for key, value in recipe.config.items() if key not in ("id2label", "label2id")}
+    assert {key: getattr(config, key) for key in requested} == requested
 
 
 def test_every_model_that_ships_was_looked_at_on_both_splits():

@@ -131,7 +131,7 @@ def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
     monkeypatch.setitem(
         train.AESLC_RECIPES, name, recipe._replace(batch=4, tokenizer=lambda family, seed: toks[family])
     )
-    monkeypatch.setattr(train, "root", lambda: pytest.fail("--out was given, yet the checkout was asked for"))
+    monkeypatch.setattr(train, "root", lambda: pytest.fail("--out was given, yet the checkout was used"))
     train.train_command(["--data", "aeslc", name, "--out", str(tmp_path), "--steps", "30"])
     first, _, last = train._training_curves(tmp_path)["loss"]
     assert last < first - 0.3
@@ -168,10 +168,10 @@ def test_a_smoke_training_lowers_the_loss_and_writes_subjects_of_long_emails(
     ],
 )
 def test_data_chooses_the_models_and_their_folder(argv, names, home, monkeypatch):
-    asked = []
-    monkeypatch.setattr(train, "train_model", lambda *a: asked.append(a))
+    trained = []
+    monkeypatch.setattr(train, "train_model", lambda *a: trained.append(a))
     train.train_command([*argv, "--seed", "3"])
-    assert asked == [(n, root() / "data" / home, 3, 0) for n in names]
+    assert trained == [(n, root() / "data" / home, 3, 0) for n in names]
 
 
 def test_what_is_trained_on_emails_stays_out_of_git():
@@ -258,20 +258,20 @@ def test_questions_are_worded_as_unieval_and_balanced():
         assert 0.35 < np.mean([yes == "Yes" for yes in answer]) < 0.65, dimension
 
 
-def test_words_in_disorder_are_shown_as_often_as_wanted_and_are_never_right():
-    def asked(disorder):
+def test_words_in_disorder_are_shown_as_often_as_required_and_are_never_right():
+    def prompts_of(disorder):
         return tasks.yes_no_questions(
             tasks.training_bulletins(0, 400), np.random.default_rng(0), (0, 0, 1, 0), disorder
         )
 
     def jumbled(disorder):
-        said = [
+        texts_shown = [
             (prompt.split("claim: ")[1].split(" </s>")[0], answer, row)
-            for (prompt, answer), row in zip(asked(disorder), tasks.training_bulletins(0, 400))
+            for (prompt, answer), row in zip(prompts_of(disorder), tasks.training_bulletins(0, 400))
         ]
         return [
             answer
-            for sentence, answer, row in said
+            for sentence, answer, row in texts_shown
             if check_summary(sentence, row.facts, row.main).fluency < 1
         ]
 

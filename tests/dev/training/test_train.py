@@ -109,7 +109,7 @@ def states(model, ids):
     return model(input_ids=torch.tensor([ids]), attention_mask=torch.ones(1, len(ids))).last_hidden_state
 
 
-def unlike(texts):  # Two tokenizers that take a text apart alike, in ids that differ, and its ids
+def unlike(texts):  # Two tokenizers that split a text alike, with ids that differ, and its ids
     there, here = tasks.task_tokenizer(texts, "bart"), tasks.task_tokenizer(texts[::2], "bart")
     first, second = (
         tokenizer(texts[0], add_special_tokens=False)["input_ids"] for tokenizer in (there, here)
@@ -148,7 +148,7 @@ def test_a_warm_start_of_the_same_class_is_a_copy(texts):
 
 
 def test_a_training_that_starts_from_another_model_knows_its_words(texts, tmp_path, monkeypatch):
-    "Without the loop, what is saved is the start; a word that the start lacks takes what stands at its id"
+    "Without the loop, what is saved is the start; a missing word gets the weights at its id"
     there, here, source, target = unlike(texts)
     monkeypatch.setitem(train.RECIPES, "tiny-bart", bart(tokenizer=lambda *_: there))
     monkeypatch.setitem(train.RECIPES, "later", bart(tokenizer=lambda *_: here, start="tiny-bart"))

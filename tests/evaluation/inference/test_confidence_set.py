@@ -1,4 +1,4 @@
-"""Which methods cannot be told from the best: levels, clusters, and what a winner is worth on other texts."""
+"""Which methods equal the best within noise: levels, clusters, and what a winner is worth on other texts."""
 
 import numpy as np
 import pandas as pd
@@ -79,9 +79,9 @@ def test_equal_methods_and_missing_values():
 
 def test_the_summary_says_what_more_texts_change():
     rows = dict(name=["a", "a", "b", "b"], n=[300, 2000] * 2, methods=7, winner=["x", "y", "z", "z"])
-    said = sets_summary(pd.DataFrame(rows).assign(in_set=[7, 2, 4, 3]))
-    assert "with 300 texts 4 to 7 methods" in said and "with 2,000 texts 2 to 3" in said
-    assert said.endswith("in 1 of 2.") and "2 rankings of 7 methods" in said
+    summary = sets_summary(pd.DataFrame(rows).assign(in_set=[7, 2, 4, 3]))
+    assert "with 300 texts 4 to 7 methods" in summary and "with 2,000 texts 2 to 3" in summary
+    assert summary.endswith("in 1 of 2.") and "2 rankings of 7 methods" in summary
     assert sets_summary(winners_table({})) == "" and sets_sentence(winners_table({})) == []
 
 

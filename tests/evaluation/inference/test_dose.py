@@ -68,7 +68,7 @@ def test_wrong_choices_agree_with_simulation(reliability, bias, n):
     assert np.mean(wrong) == pytest.approx(_wrong_choice(0.15, n, reliability, bias, spread), abs=3 * error)
 
 
-def test_the_required_reliability_chooses_as_often_as_wanted():
+def test_the_required_reliability_chooses_as_often_as_required():
     for bias in (0, 0.05, 0.3):
         least = _required_reliability(0.1, 900, bias, unit_sd=1.2, confidence=0.8)
         assert _wrong_choice(0.1, 900, least, bias, 1.2) == pytest.approx(0.2)
@@ -90,7 +90,7 @@ def test_doses_do_what_they_say():
     assert (degraded_truth(t, noise=1, seed=5) == degraded_truth(t, noise=1, seed=5)).all()
 
 
-def test_a_biased_metric_is_told_what_it_lacks():
+def test_a_biased_metric_gets_a_report_of_what_is_missing():
     t, m, u = study()
     found = metric_needs(prr_parts(t, m, u), 400, unit_sd=1.2)
     assert (found.better, found.worse) == ("good", "fair") and found.required > found.correlation

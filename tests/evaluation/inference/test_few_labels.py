@@ -28,8 +28,8 @@ def test_all_labelled_is_prr(texts, area):
     assert found.value == pytest.approx(prr(truth, unsure, area=area).value, abs=1e-12)
     assert found.se == 0 and "all texts are labelled" in found.note
     both = prr_difference_from_labels(truth, metrics, unsure, texts["other"], area=area)
-    wanted = prr_difference(truth, unsure, texts["other"], area=area).value
-    assert both.value == pytest.approx(wanted, abs=1e-12)
+    expected = prr_difference(truth, unsure, texts["other"], area=area).value
+    assert both.value == pytest.approx(expected, abs=1e-12)
 
 
 def test_jackknife_of_labels_alone_is_that_of_prr(texts):
@@ -79,10 +79,10 @@ def test_clusters_widen_what_repeats(texts):
     twice = pd.concat([texts, texts.rename(index=lambda name: f"copy of {name}")])
     documents = list(texts.index) * 2
     labels = twice["truth"].where([name in set(texts.index[:60]) for name in documents])
-    apart = prr_from_labels(labels, None, twice["unsure"])
+    separate = prr_from_labels(labels, None, twice["unsure"])
     together = prr_from_labels(labels, None, twice["unsure"], clusters=documents)
-    assert together.value == pytest.approx(apart.value)
-    assert together.se == pytest.approx(apart.se * 2**0.5, rel=0.12)
+    assert together.value == pytest.approx(separate.value)
+    assert together.se == pytest.approx(separate.se * 2**0.5, rel=0.12)
 
 
 def test_unequal_probabilities_are_undone(texts):
@@ -146,9 +146,9 @@ def test_errors_name_what_was_found(texts):
 
 def test_other_statistics(texts):
     good, unsure = (texts["truth"] > -0.5).astype(float), texts["unsure"]
-    wanted = dict(auroc=auroc(good, unsure), aurc=aurc(good, unsure))
-    wanted["selective_risk"] = 1 - selective_accuracy(good, unsure, 0.7)
-    for name, value in wanted.items():
+    expected = dict(auroc=auroc(good, unsure), aurc=aurc(good, unsure))
+    expected["selective_risk"] = 1 - selective_accuracy(good, unsure, 0.7)
+    for name, value in expected.items():
         options = dict(statistic=name, coverage=0.7)
         assert from_labels(good, None, (unsure,), **options).value == pytest.approx(value, abs=1e-12)
         few = from_labels(good.sample(150, random_state=0), texts[["close"]], (unsure,), **options)
@@ -180,12 +180,12 @@ def test_a_difference_the_other_way_round_is_its_negative(texts):
 
 def test_two_uncertainties_in_another_order_are_refused(texts):
     labels, unsure = labels_of(texts), texts["unsure"]
-    with pytest.raises(ValueError, match="not of the same samples in the same order"):
+    with pytest.raises(ValueError, match="do not have the same samples in the same order"):
         prr_difference_from_labels(labels, None, unsure, texts["other"][::-1])
 
 
 @pytest.mark.parametrize(
-    "statistic, marks, told",
+    "statistic, marks, message",
     [
         ("aurc", [0, 1, 1, 2], "aurc needs labels 0 to 1, found 0 to 2"),
         ("aurc", [-1, 0, 1, 1], "aurc needs labels 0 to 1, found -1 to 1"),
@@ -194,9 +194,9 @@ def test_two_uncertainties_in_another_order_are_refused(texts):
         ("auroc", [0, 1, 1, 2], "auroc needs labels 0 or 1, found 0 to 2"),
     ],
 )
-def test_labels_that_a_statistic_cannot_take_are_refused(texts, statistic, marks, told):
+def test_labels_that_a_statistic_cannot_take_are_refused(texts, statistic, marks, message):
     labels = pd.Series(marks, texts.index[:4], float)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         from_labels(labels, None, (texts["unsure"],), statistic)
 
 

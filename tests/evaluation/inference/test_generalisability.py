@@ -68,8 +68,8 @@ def test_the_levels_needed_are_the_first_that_reach_the_target():
     assert _levels_needed(table, "texts") == inf  # One metric is too few, however many texts
     rows = needed_table(table, dict(texts=10, metrics=8)).set_index("facet")
     assert rows.loc["texts", "with_one_other"] == inf and rows.loc["metrics", "with_others_observed"] < 8
-    said = generalisability_sentence(table, dict(texts=10, metrics=8), 40, "An example")
-    assert "no number texts" in said and "differs by metrics" in said and "40 methods" in said
+    sentence = generalisability_sentence(table, dict(texts=10, metrics=8), 40, "An example")
+    assert "no number texts" in sentence and "differs by metrics" in sentence and "40 methods" in sentence
 
 
 def test_gaps_and_single_levels_are_refused_and_an_interval_holds_the_value():

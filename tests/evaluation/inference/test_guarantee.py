@@ -156,7 +156,7 @@ def test_missing_values_are_left_out_with_their_documents():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (dict(alpha=0), "alpha must lie between 0 and 1, got 0"),
         (dict(delta=1.5), "delta must lie between 0 and 1, got 1.5"),
@@ -165,9 +165,9 @@ def test_missing_values_are_left_out_with_their_documents():
         (dict(bound="binomial", tau=None, clusters=np.arange(60) // 2), "'binomial'"),
     ],
 )
-def test_a_wrong_argument_is_named(options, said):
+def test_a_wrong_argument_is_named(options, message):
     u = np.arange(60.0)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         rejection_guarantee(u < 50, u, **options)
 
 

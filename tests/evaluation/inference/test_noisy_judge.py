@@ -162,7 +162,7 @@ def test_where_errors_follow_the_uncertainty_the_correction_is_worse_than_none_a
     assert found.p_errors < 0.01 and "the correction does not hold" in found.note
 
 
-def test_where_errors_are_noise_nothing_is_said():
+def test_where_errors_are_noise_nothing_is_reported():
     unsure, judge, people, _ = study(1, n=4000, labels=1000)
     assert corrected_for_judge(unsure, judge, people, draws=50).note == ""
 
@@ -179,7 +179,7 @@ def test_documents_widen_the_interval():
 
 
 @pytest.mark.parametrize(
-    "judge, people, told",
+    "judge, people, reason",
     [
         ([1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 1, np.nan], "this judge tells nothing"),
         ([1, 0, 1, 0, 1, 0], [1, 1, 1, 1, np.nan, np.nan], "people call no labelled text wrong"),
@@ -194,10 +194,10 @@ def test_documents_widen_the_interval():
         ),
     ],
 )
-def test_what_cannot_be_corrected_is_nan_with_a_reason(judge, people, told):
+def test_what_cannot_be_corrected_is_nan_with_a_reason(judge, people, reason):
     found = corrected_for_judge(np.arange(len(judge)), judge, people, draws=20)
-    assert told in found.note and np.isnan(found.value) == bool(told)
-    assert np.isnan([found.lo, found.hi]).all() or not told
+    assert reason in found.note and np.isnan(found.value) == bool(reason)
+    assert np.isnan([found.lo, found.hi]).all() or not reason
 
 
 def test_a_judge_that_may_tell_nothing_has_a_value_without_interval():

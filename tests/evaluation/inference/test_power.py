@@ -71,7 +71,7 @@ def test_a_pilot_that_does_not_exclude_zero_gives_no_upper_limit():
     assert "or more: the pilot does not exclude" in power_sentence(row)
 
 
-def test_more_wanted_power_needs_more_texts():
+def test_more_required_power_needs_more_texts():
     assert needed_units(0.1, 1, 0.9) == pytest.approx(((1.959964 + 1.281552) / 0.1) ** 2, rel=1e-5)
     q, u = texts(200)
     assert (power_table(q, u, power=0.9).texts > power_table(q, u).texts).all()
@@ -90,11 +90,11 @@ def test_annotators_are_averaged_over_sets_of_the_same_number():
 
 
 @pytest.mark.parametrize(
-    ("q", "said"),
+    ("q", "message"),
     [([1.0] * 20, "nothing to rank"), ([1.0, np.nan] * 8, "found 8; 8 texts lack a score")],
 )
-def test_a_pilot_that_says_nothing_is_refused(q, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_pilot_that_says_nothing_is_refused(q, message):
+    with pytest.raises(ValueError, match=message):
         power_table(q, pd.DataFrame(dict(a=np.arange(float(len(q))))))
 
 

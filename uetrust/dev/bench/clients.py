@@ -55,7 +55,7 @@ def _streamed_text(port, model, seed, tokens):  # Seconds to the first piece and
     return waited, time.monotonic() - start, whole
 
 # %% ../../../nbs/12_dev/02_bench/08_clients.ipynb #5b0e55ce-1
-def _client(port, model, number, tokens, end, found):  # Asks until the time is over
+def _client(port, model, number, tokens, end, found):  # Requests one text after another until `end`
     while time.monotonic() < end:
         try:
             found.append(_streamed_text(port, model, number, tokens))
@@ -65,14 +65,14 @@ def _client(port, model, number, tokens, end, found):  # Asks until the time is 
 
 def _streaming_clients(
     checkpoint,  # Folder of a causal model
-    clients: int = 50,  # That ask at once
-    seconds: float = 60.0,  # Until no client asks again
-    tokens: int = 32,  # Of a text at most
+    clients: int = 50,  # Number of clients that stream at the same time
+    seconds: float = 60.0,  # Seconds until the last request
+    tokens: int = 32,  # Most tokens of a text
 ) -> dict:  # clients, seconds, replies, errors, waits in seconds, memory in bytes
     "Streams of many clients at once: replies, errors, waits and the peak of memory."
     server, port = _started_server(checkpoint)
     try:
-        _streamed_text(port, Path(checkpoint).name, 0, tokens)  # Until this one is answered nothing counts
+        _streamed_text(port, Path(checkpoint).name, 0, tokens)  # Warm-up: nothing counts before its end
         before, found = round(peak_memory(server.pid) * 1e9), []
         start = time.monotonic()
         given = port, Path(checkpoint).name
@@ -102,9 +102,9 @@ def _clients_path() -> Path:
 
 
 def bench_clients(
-    clients: int = 50,  # That ask at once
-    seconds: float = 60.0,  # Until no client asks again
-) -> Path:  # Where the measurement is kept
+    clients: int = 50,  # Number of clients that stream at the same time
+    seconds: float = 60.0,  # Seconds until the last request
+) -> Path:  # File of the measurement
     "Measure the small Llama of the repository with many clients, and keep what was found."
     found = _streaming_clients(root() / "data" / "models" / "tiny-llama", clients, seconds)
     save_csv(pd.DataFrame([found]).round(3), _clients_path())

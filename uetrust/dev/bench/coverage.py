@@ -54,12 +54,12 @@ STUDY_LABELS = (25, 50, 100, 250)
 class _LabelledBank(NamedTuple):
     "Texts that all have a truth, metrics and two uncertainties"
 
-    name: str
+    name: str  # Pair of languages, or generator
     judge: str  # 'people' or 'bulletins'
     truth: np.ndarray  # Shape [N]
     metrics: np.ndarray  # Shape [N,K]
     uncertainty: np.ndarray  # Shape [N,2]
-    names: tuple  # Of the two uncertainties
+    names: tuple  # Names of the two uncertainties
     documents: np.ndarray | None = None  # Document of each text, shape [N]; None where it has none
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #058c04f6-1
@@ -92,7 +92,7 @@ def _world_bank(
     )
 
 
-def _coverage_banks() -> list:  # Of `_LabelledBank`
+def _coverage_banks() -> list:  # Banks, each a `_LabelledBank`
     "All pairs of languages and the three main generators."
     return [*map(_people_bank, TRANSLATION_PAIRS), *map(_world_bank, MAIN_GENERATORS)]
 
@@ -122,12 +122,12 @@ def _drawn_documents(bank, n, columns, rng):  # Whole documents, with about n te
 
 
 def _simulated_estimates(
-    bank: _LabelledBank,
-    columns: list,  # Of the uncertainties: one, or two for a difference
+    bank: _LabelledBank,  # Texts that all have a truth
+    columns: list,  # Columns of the uncertainties: one, or two for a difference
     n: int,  # Labels of a study
     studies: int,  # Number of studies
-    seed: int,  # Of the drawing
-    statistic: str = "prr",  # As `uetrust.evaluation.inference.few_labels.from_labels` takes it
+    seed: int,  # Seed of the drawing
+    statistic: str = "prr",  # One of `uetrust.evaluation.inference.few_labels.LABELLED_MEASURES`
     by_document: bool = False,  # Whole documents are drawn for labelling, not texts
 ) -> np.ndarray:  # value, se, lo, hi with metrics and of labels alone, shape [studies,2,4]; NaN: no interval
     "Estimates of many studies, each with labels of its own."
@@ -146,8 +146,8 @@ def _simulated_estimates(
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #50e45c26-2
 def _coverage_row(
-    found: np.ndarray,  # From `_simulated_estimates`
-    target: float,  # By all labels
+    found: np.ndarray,  # Result of `_simulated_estimates`
+    target: float,  # Value by all labels
 ) -> dict:  # studies, and for both estimators coverage, its Monte Carlo error, width, bias, sd
     "How often the intervals hold the value by all labels, and how wide they are."
     usable = found[np.isfinite(found).all((1, 2))]
@@ -163,11 +163,11 @@ def _coverage_row(
 
 
 def coverage_table(
-    banks: list,  # Of `_LabelledBank`
+    banks: list,  # Banks, each a `_LabelledBank`
     sizes=STUDY_LABELS,  # Labels of a study
     studies: int = 1000,  # Studies of each size
-    seed: int = 29,  # Of the drawing
-    log=print,  # Told what is being simulated
+    seed: int = 29,  # Seed of the drawing
+    log=print,  # Called with a line about each simulation
 ) -> pd.DataFrame:  # judge, bank, texts, target, n, and the columns of `_coverage_row`
     "Coverage of every bank, target and number of labels."
     rows = []
@@ -196,11 +196,11 @@ def _variants(bank):  # Name, bank, statistic, by document, labels, value by all
 
 
 def variant_table(
-    banks: list,  # Of `_LabelledBank`
+    banks: list,  # Banks, each a `_LabelledBank`
     studies: int = 1000,  # Studies of each size
-    seed: int = 29,  # Of the drawing
-    log=print,  # Told what is being simulated
-) -> pd.DataFrame:  # As `coverage_table`
+    seed: int = 29,  # Seed of the drawing
+    log=print,  # Called with a line about each simulation
+) -> pd.DataFrame:  # Columns of `coverage_table`
     "Coverage of AUROC and AURC, and of PRR where whole documents were drawn for labelling."
     rows = []
     for bank in banks:
@@ -226,10 +226,10 @@ def _chosen_study(bank, probability, even, seed):  # One study: labels drawn by 
 
 
 def _chooser_estimates(
-    bank: _LabelledBank,
+    bank: _LabelledBank,  # Texts that all have a truth
     n: int,  # Labels of a study
     studies: int,  # Number of studies
-    seed: int,  # Of the first study
+    seed: int,  # Seed of the first study
 ) -> np.ndarray:  # value, lo, hi of texts drawn by importance and evenly, shape [studies,2,3]
     "Estimates with metrics, for both ways to draw the labelled texts."
     known = values_of_all(bank.metrics, bank.uncertainty[:, [0]])
@@ -245,8 +245,8 @@ def _chooser_estimates(
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #449be525-1
 def _chooser_row(
-    found: np.ndarray,  # From `_chooser_estimates`
-    target: float,  # By all labels
+    found: np.ndarray,  # Result of `_chooser_estimates`
+    target: float,  # Value by all labels
     draws: int = 1000,  # Bootstrap draws of studies
 ) -> dict:  # rmse, coverage and width of both ways, gain with interval
     "How much drawing by importance gains over drawing evenly."
@@ -265,11 +265,11 @@ def _chooser_row(
 
 
 def chooser_table(
-    banks: list,  # Of `_LabelledBank`
+    banks: list,  # Banks, each a `_LabelledBank`
     sizes=CHOOSER_LABELS,  # Labels of a study
     studies: int = 300,  # Studies of each size
-    seed: int = 29,  # Of the drawing
-    log=print,  # Told what is being simulated
+    seed: int = 29,  # Seed of the drawing
+    log=print,  # Called with a line about each simulation
 ) -> pd.DataFrame:  # judge, bank, texts, n, and the columns of `_chooser_row`
     "Gain of drawing labels by importance, for every bank and number of labels."
     rows = []
@@ -283,12 +283,12 @@ def chooser_table(
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #573529b2
 def _keep_table(
-    table: pd.DataFrame,  # From `coverage_table`, `variant_table` or `chooser_table`
-    path: Path,  # Where it goes; what made it stands beside it
-    studies: int,  # As given to it
-    seed: int,  # As given to it
+    table: pd.DataFrame,  # Result of `coverage_table`, `variant_table` or `chooser_table`
+    path: Path,  # File of the table; a .json next to it says what made it
+    studies: int,  # Argument that the table was made with
+    seed: int,  # Argument that the table was made with
 ):
-    "Store a table, and beside it what made it."
+    "Store a table, and what made it in a file next to it."
     save_csv(table.round(5), path)
     versions = {name: version(name) for name in ("numpy", "pandas", "scipy")}
     about = dict(command="make bench PART=coverage", studies=studies, seed=seed, versions=versions)
@@ -297,7 +297,7 @@ def _keep_table(
 
 # %% ../../../nbs/12_dev/02_bench/05_coverage.ipynb #10322999
 def _print_coverage(
-    table: pd.DataFrame,  # From `coverage_table`
+    table: pd.DataFrame,  # Result of `coverage_table`
 ):
     "Print the coverage of every cell and what is reached."
     about = ["bank", "target", "n", "truth", "studies"]
@@ -309,7 +309,7 @@ def _print_coverage(
 
 def bench_coverage(
     studies: int = 1000,  # Studies of each size
-    seed: int = 29,  # Of the drawing
+    seed: int = 29,  # Seed of the drawing
 ) -> list:  # Paths of the stored tables
     "Simulate all banks, print and store what was found."
     banks = _coverage_banks()

@@ -40,7 +40,7 @@ def peer_prr(
     quality,  # Quality that varies, larger is better, shape [N]
     uncertainty,  # Uncertainty, larger is less certain, shape [N]
     draws: int = 1000,  # Shuffles of the random baseline
-) -> ReleasedAreas:  # Its three areas, and PRR
+) -> ReleasedAreas:  # The three areas, and PRR
     "PRR of one cell by the published procedure, with the published seed."
     scores = np.asarray(quality, float).tolist()
     lowest, highest = min(scores), max(scores)
@@ -92,8 +92,8 @@ def _prr_as_published(
 # %% ../../../nbs/12_dev/02_bench/01_evaluation.ipynb #53810064
 def _in_new_process(
     name: str,  # Function of this module that returns a dictionary of numbers
-    *args: int,  # Its arguments
-) -> dict:  # What it returned
+    *args: int,  # Arguments of the function
+) -> dict:  # Result of the function
     "Run a function in a process of its own, on one thread."
     code = f"import json, uetrust.dev.bench.evaluation as b; print(json.dumps(b.{name}(*{args!r})))"
     done = subprocess.run(
@@ -108,7 +108,7 @@ def _in_new_process(
 
 def processor_seconds(
     run,  # Function without arguments
-    repeat: int = 3,  # Fastest of this many runs
+    repeat: int = 3,  # Number of runs, of which the fastest counts
 ) -> float:  # Processor time
     "Processor time of the fastest of a few runs."
 
@@ -121,8 +121,8 @@ def processor_seconds(
 
 # %% ../../../nbs/12_dev/02_bench/01_evaluation.ipynb #68c48742
 def peak_memory(
-    pid="self",  # Of a process; another one on Linux only
-) -> float:  # In 1e9 bytes
+    pid="self",  # Process to measure; on Linux this may be another one
+) -> float:  # Peak memory in 1e9 bytes
     "The most memory that a process has held since its program was started."
     if sys.platform == "darwin" and pid == "self":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9
@@ -133,7 +133,7 @@ def peak_memory(
 def compared(
     n: int,  # Samples
     draws: int = 1000,  # Shuffles of the published procedure, and bootstrap replicates
-) -> dict:  # Seconds: cell, table, cell_boot, table_boot, peer (one cell); apart: difference of the values
+) -> dict:  # Seconds: cell, table, cell_boot, table_boot, peer (one cell); apart: difference of values
     "Our time for a cell and a table, and the published procedure's for the same cell."
     quality, uncertainty = _simulated_scores(n)
     one = quality.iloc[:, :1], uncertainty.iloc[:, :1]
@@ -164,7 +164,7 @@ COMPARED_SIZES, GROWTH = (1906, 11_334), (1000, 10_000, 100_000, 1_000_000)
 def _comparison_rows(
     n: int,  # Samples
     draws: int,  # Shuffles, and bootstrap replicates
-    times: dict,  # From `compared`
+    times: dict,  # Result of `compared`
 ) -> list[dict]:  # What, n, ours and peer in seconds, basis of the peer's time
     "A cell and a table, each without and with bootstrap."
     cells, boot = 14 * 31, f", {draws:,} bootstrap replicates"
@@ -201,7 +201,7 @@ def bench_evaluation(
     sizes=COMPARED_SIZES,  # Numbers of samples at which to compare; the defaults are those of AESLC and XSUM
     draws: int = 1000,  # Shuffles of the published procedure, and bootstrap replicates
     full: bool = True,  # False: stop growing at 100,000 samples, in a third of the time
-    log=print,  # Told what is being measured
+    log=print,  # Called with a line about each measurement
 ) -> pd.DataFrame:  # part 'against': what, n, ours, peer (s), ratio, basis, apart; part 'growth': n, ours, gb
     "Times of a cell and a table, ours and as published, and growth up to 1,000,000 samples."
     start, got = time.perf_counter(), []
@@ -231,7 +231,7 @@ def _growth_exponent(
 
 # %% ../../../nbs/12_dev/02_bench/01_evaluation.ipynb #e4548102
 def _evaluation_targets(
-    df: pd.DataFrame,  # From `bench_evaluation`
+    df: pd.DataFrame,  # Result of `bench_evaluation`
 ) -> pd.DataFrame:  # One row per target: target, measured, limit, met
     "Performance targets, and whether this run reached them."
     against, growth = df[df.part == "against"], df[df.part == "growth"].sort_values("n")
@@ -268,7 +268,7 @@ def _evaluation_targets(
 # %% ../../../nbs/12_dev/02_bench/01_evaluation.ipynb #36690297
 def _readable_duration(
     value: float,  # Seconds
-) -> str:  # With a suitable unit
+) -> str:  # Number and unit, such as '1.5 min'
     "Duration in a readable unit."
     for size, unit in ((86_400 * 365.25, "years"), (86_400, "days"), (3600, "h"), (60, "min"), (1, "s")):
         if value >= size:
@@ -294,7 +294,7 @@ def print_targets(
 
 # %% ../../../nbs/12_dev/02_bench/01_evaluation.ipynb #539b70f9-2
 def print_evaluation_bench(
-    df: pd.DataFrame,  # From `bench_evaluation`
+    df: pd.DataFrame,  # Result of `bench_evaluation`
 ):
     "Print the result of `bench_evaluation`."
     against, growth = df[df.part == "against"], df[df.part == "growth"].sort_values("n")
@@ -312,7 +312,7 @@ def print_evaluation_bench(
     print_targets(_evaluation_targets(df))
 
 
-def _print_growth(growth):
+def _print_growth(growth):  # Time and memory by number of samples, and their exponents
     n, seconds_, gb = growth.n, growth.ours, growth.gb
     n_log_n = n * np.log(n)
     each = seconds_ / n_log_n

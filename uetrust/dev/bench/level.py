@@ -33,9 +33,9 @@ class _NullWorld(NamedTuple):
 
     quality: str  # Key of `QUALITIES`
     sizes: tuple  # Texts of each document; all 1 where there are no documents
-    name: str  # Of the documents; '' where there are none
+    name: str  # Name of the documents; '' where there are none
     shared: float = 0.0  # Share of the variance of quality that is the document's
-    shared_uncertainty: float = 0.0  # The same of uncertainty
+    shared_uncertainty: float = 0.0  # Share of the variance of uncertainty that is the document's
 
     @property
     def documents(self):
@@ -62,7 +62,7 @@ DOCUMENTS = {
 }
 
 
-def _null_worlds() -> list:  # Of `_NullWorld`
+def _null_worlds() -> list:  # Worlds, each a `_NullWorld`
     "All worlds of the table."
     plain = [_NullWorld(quality, (1,) * n, "") for quality in QUALITIES for n in TEXTS]
     shared = [
@@ -79,7 +79,7 @@ def _normals(world, share, rng):  # One number for each text; texts of a documen
 
 
 def _null_study(
-    world: _NullWorld,
+    world: _NullWorld,  # Texts under the null
     rng,  # Generator
     strength: float = 0.5,  # Correlation of the two equal methods with the quality
 ) -> tuple[np.ndarray, np.ndarray]:  # Quality [N,2]; uncertainty [N,4]: two know nothing, two equally much
@@ -98,7 +98,7 @@ SLOW_EVERY = 4  # Checks that take longer are made in every so many studies only
 SLOW_CHECKS = set()
 
 
-def _check(name, slow=False):
+def _check(name, slow=False):  # Register a function as a check
     if slow:
         SLOW_CHECKS.add(name)
     return lambda function: CHECKS.setdefault(name, function)
@@ -161,7 +161,7 @@ def _auroc_interval(quality, uncertainty, documents):
     return np.nan if np.isnan(lo) else float(not lo <= 0.5 <= hi)
 
 
-def _difference_p(quality, uncertainty, documents, methods):
+def _difference_p(quality, uncertainty, documents, methods):  # p of the difference of two methods
     return paired_differences(_cells(quality, uncertainty, documents, methods), [(0, 1)])[0].p()
 
 
@@ -171,11 +171,10 @@ def _is_below(p):  # 1 where significant, NaN where there is no p
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1015
 LEVEL_COLUMNS = "check quality texts documents size level mc studies undefined".split()
 LOWEST_LEVEL, HIGHEST_LEVEL = 0.03, 0.065
-FEW_RISKS = (
-    8  # Median effective sample size of the risk below which a level may be low: few values of p exist
-)
+# Median effective sample size of the risk below which a level may be low, as few values of p exist
+FEW_RISKS = 8
 
-# %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1015-1
+
 def _share(values):  # level, its Monte Carlo error, studies that have the number and that do not
     known = values[~np.isnan(values)]
     level = known.mean() if len(known) else np.nan
@@ -184,9 +183,9 @@ def _share(values):  # level, its Monte Carlo error, studies that have the numbe
 
 
 def _level_rows(
-    world: _NullWorld,
-    studies: int,  # Under the null
-    seed: tuple,  # Of the world
+    world: _NullWorld,  # Texts under the null
+    studies: int,  # Number of studies under the null
+    seed: tuple,  # Seed of the world
 ) -> list:  # A dict for each check: `LEVEL_COLUMNS`
     "Share of the studies of one world in which each check finds something."
     rng, found, sizes = np.random.default_rng(seed), {name: [] for name in CHECKS}, []
@@ -202,9 +201,9 @@ def _level_rows(
     about = dict(quality=world.quality, texts=sum(world.sizes), documents=world.name, size=np.median(sizes))
     return [about | dict(check=name) | _share(np.array(values)) for name, values in found.items()]
 
-
+# %% ../../../nbs/12_dev/02_bench/09_level.ipynb #4592f9a8
 def _outside_levels(
-    table: pd.DataFrame,  # From `_level_table`
+    table: pd.DataFrame,  # Result of `_level_table`
     errors: float = 1.96,  # Monte Carlo errors that a level may lie beyond a bound
 ) -> pd.DataFrame:  # Rows outside of .03 to .065, with reason
     "Levels that are not what is promised, and why."
@@ -224,13 +223,13 @@ class _LabelWorld(NamedTuple):
     labels: int  # Labelled texts
     documents: bool = False  # Whole documents of five texts are drawn
 
-# %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1018-1
-def _label_worlds() -> list:  # Of `_LabelWorld`
+
+def _label_worlds() -> list:  # Worlds, each a `_LabelWorld`
     "All worlds of the table of intervals from few labels."
     sizes = [(labels, False) for labels in (50, 100, 250)] + [(100, True), (250, True)]
     return [_LabelWorld(quality, *size) for quality in QUALITIES for size in sizes]
 
-
+# %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1018-1
 def _misses(world, rng):  # Whether the intervals of PRR and of a difference miss the values by all labels
     texts = _NullWorld(world.quality, (5,) * 200, "200 of 5", *((0.5, 0.5) if world.documents else (0, 0)))
     quality, uncertainty = _null_study(texts, rng)
@@ -252,9 +251,9 @@ def _misses(world, rng):  # Whether the intervals of PRR and of a difference mis
 
 
 def label_rows(
-    world: _LabelWorld,
-    studies: int,
-    seed: tuple,  # Of the world
+    world: _LabelWorld,  # Texts of which some are labelled
+    studies: int,  # Number of studies
+    seed: tuple,  # Seed of the world
 ) -> list:  # A dict for each interval, with the columns of `_level_rows`
     "Share of the studies of one world whose intervals from few labels miss the value by all labels."
     rng = np.random.default_rng(seed)
@@ -269,21 +268,21 @@ LABEL_STUDIES = 4  # Every so many null studies one from few labels, which take 
 
 
 def _level_tasks(
-    studies: int = 4000,  # Under the null, for each world
-    seed: int = 43,  # Of all worlds
-) -> list:  # Of (function, world, studies, seed of the world)
+    studies: int = 4000,  # Number of studies under the null, for each world
+    seed: int = 43,  # Seed of all worlds
+) -> list:  # Tuples (function, world, studies, seed of the world)
     "What the table consists of, one task for each world."
     null = [(_level_rows, world, studies, (seed, i)) for i, world in enumerate(_null_worlds())]
     few = studies // LABEL_STUDIES
     return null + [(label_rows, world, few, (seed, 1, i)) for i, world in enumerate(_label_worlds())]
 
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1020-1
-def _run(function, *arguments):
+def _run(function, *arguments):  # A task, in any process
     return function(*arguments)
 
 
 def _level_table(
-    tasks: list,  # From `_level_tasks`
+    tasks: list,  # Result of `_level_tasks`
     workers: int = 1,  # Processes; the table is the same for any number
 ) -> pd.DataFrame:  # `LEVEL_COLUMNS`: how often each check errs in each world
     "Level of every check in every world."
@@ -299,14 +298,14 @@ def _level_table(
     return table.sort_values("check", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
 
-def _stored_levels() -> pd.DataFrame:  # As from `_level_table`
+def _stored_levels() -> pd.DataFrame:  # Table of `_level_table`
     "The stored table of levels."
     return stored_inference("level").astype(dict(documents=object)).fillna(dict(documents=""))
 
 
 def _store_levels(
-    studies: int = 4000,  # Under the null, for each world
-    seed: int = 43,  # Of all worlds
+    studies: int = 4000,  # Number of studies under the null, for each world
+    seed: int = 43,  # Seed of all worlds
     workers: int = 2,  # Processes
 ) -> list:  # Path of the table in data/inference
     "Make and store the table of levels."
@@ -315,7 +314,7 @@ def _store_levels(
 
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1024
 def _level_summary(
-    table: pd.DataFrame,  # From `_level_table`
+    table: pd.DataFrame,  # Result of `_level_table`
 ) -> pd.DataFrame:  # One row per check, with and without documents: worlds, lowest, mean, highest, outside
     "Levels of each check over all worlds."
     off = _outside_levels(table).groupby(["check", "by"], sort=False).size()
@@ -327,7 +326,7 @@ def _level_summary(
 
 # %% ../../../nbs/12_dev/02_bench/09_level.ipynb #1e7e1024-1
 def _level_sentence(
-    table: pd.DataFrame,  # From `_level_table`
+    table: pd.DataFrame,  # Result of `_level_table`
 ) -> str:
     "How many levels are not what is promised, and why."
     known, off = table.dropna(subset=["level"]), _outside_levels(table)
@@ -341,7 +340,7 @@ def _level_sentence(
 
 
 def _print_levels(
-    table: pd.DataFrame,  # From `_level_table`
+    table: pd.DataFrame,  # Result of `_level_table`
 ):
     "Print the levels of each check, those outside and why."
     wide = dict(index=False, float_format="{:.3f}".format)
@@ -351,7 +350,7 @@ def _print_levels(
 
 
 def bench_levels(
-    studies: int = 4000,  # Under the null, for each world
+    studies: int = 4000,  # Number of studies under the null, for each world
 ) -> list:  # Path of the stored table
     "Make, store and print the table of levels."
     paths = _store_levels(studies)

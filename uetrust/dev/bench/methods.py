@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['NLI_PAIRS', 'TEXT_PAIRS', 'TOKEN_PAIRS', 'FITTED_PAIRS', 'OTHER_PAIRS', 'ROUGE_METHODS', 'VOCABULARY_PAIRS',
-           'GIVEN_STATISTICS_PAIRS', 'END_TO_END_PAIRS', 'NOT_COMPARED', 'GIVEN_STATISTICS', 'FITTED_STATISTICS',
+           'GIVEN_STATISTICS_PAIRS', 'END_TO_END_PAIRS', 'NOT_COMPARED', 'FITTED_STATISTICS', 'GIVEN_STATISTICS',
            'END_TO_END_STEPS', 'STORED_METHODS', 'simulated_item', 'ours_given', 'ours_whole', 'scored', 'peer_python',
            'run_ours', 'run_peer', 'largest_difference', 'bench_methods', 'markdown_table', 'print_method_bench']
 
@@ -36,7 +36,7 @@ from ...statistics.table import write_statistics
 load_scores()
 
 
-def _pairs(text, **options):
+def _pairs(text, **options):  # Pairs of 'ours=peer', by our name
     return {
         ours: dict(ours=ours, peer=peer, options=options)
         for ours, peer in (pair.split("=") for pair in text.split())
@@ -82,10 +82,8 @@ ROUGE_METHODS = [name for name in TEXT_PAIRS if name.startswith("lex_sim")]
 VOCABULARY_PAIRS = _pairs(
     "renyi=RenyiNeg fisher_rao=FisherRao self_certainty=SelfCertainty boosted_prob=BoostedProbSequence"
 )
-GIVEN_STATISTICS_PAIRS = (
-    TOKEN_PAIRS | OTHER_PAIRS | TEXT_PAIRS | NLI_PAIRS | FITTED_PAIRS
-)  # On given statistics
-END_TO_END_PAIRS = TOKEN_PAIRS | VOCABULARY_PAIRS | TEXT_PAIRS | NLI_PAIRS  # From sources to scores
+GIVEN_STATISTICS_PAIRS = TOKEN_PAIRS | OTHER_PAIRS | TEXT_PAIRS | NLI_PAIRS | FITTED_PAIRS
+END_TO_END_PAIRS = TOKEN_PAIRS | VOCABULARY_PAIRS | TEXT_PAIRS | NLI_PAIRS  # Compared from sources to scores
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #f83ee078
 NOT_COMPARED = dict(
@@ -111,6 +109,10 @@ NOT_COMPARED = dict(
     RDESeq="as MahalanobisDistanceSeq",
     PPLMDSeq="as MahalanobisDistanceSeq",
     EigenScore="as MahalanobisDistanceSeq",
+)
+
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #0966c61a
+NOT_COMPARED |= dict(
     MeanPointwiseMutualInformation=(
         "from sources: for a model with an encoder the peer reads the summary as its own source; "
         "on given statistics: compared"
@@ -141,7 +143,7 @@ NOT_COMPARED = dict(
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #10f5b2f9
 @cache
-def _words():
+def _words():  # All words of 50 references
     return sorted({word for reference in bulletins("test", 50)["reference"] for word in reference.split()})
 
 
@@ -158,7 +160,7 @@ def _variants(row, k, rng):  # Greedy text and K drawn ones
     ]
 
 
-def _tokens(text, rng):  # What a reading holds of a text; the likeliest token is the one that was written
+def _tokens(text, rng):  # Token statistics of a text; the written token is the likeliest one
     n = len(text.split()) + 1
     logp = -np.sort(-3 * rng.normal(size=(n, 30)))
     logp -= np.logaddexp.reduce(logp, axis=1, keepdims=True)
@@ -173,15 +175,15 @@ def _tokens(text, rng):  # What a reading holds of a text; the likeliest token i
     )
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #10f5b2f9-1
-def _random_relevance(tokens, rng):
+def _random_relevance(tokens, rng):  # Relevance of each token, 0 for the end
     return np.where(tokens["special"], 0.0, rng.uniform(0.01, 0.5, len(tokens["ids"])))
 
 
 def simulated_item(
-    i: int,  # Which
+    i: int,  # Number of the item
     k: int = 10,  # Drawn texts
     size: int = 128,  # Dimensions of a state
-) -> dict:  # What readings hold of it
+) -> dict:  # Statistics of the item by name
     "Statistics of a simulated source with its texts."
     rng, row = np.random.default_rng(i), bulletin("test", i)
     texts = _variants(row, k, rng)
@@ -206,18 +208,6 @@ def simulated_item(
         sample_states=rng.normal(size=(k, size)),
     )
 
-# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #f9f40cd4
-GIVEN_STATISTICS = (
-    "sample_total",
-    "sample_length",
-    "nli_probability",
-    "entail",
-    "contra",
-    "clusters",
-    "greedy_similarity",
-    "sample_similarity",
-)
-
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #f9f40cd4-1
 FITTED_STATISTICS = dict(
     md_he2024=("train_gaussian_he2024",),
@@ -228,7 +218,7 @@ FITTED_STATISTICS = dict(
 
 
 def _stored_statistics(
-    items: list,  # Of `simulated_item`
+    items: list,  # Results of `simulated_item`
 ) -> dict:  # Stored statistics by name, as a bank with all readings would give them
     "Stored statistics of simulated items."
 
@@ -241,7 +231,7 @@ def _stored_statistics(
     def drawn(column):
         return each(lambda one: [tokens[column] for tokens in one["tokens"][1:]])
 
-    true = np.array(each(lambda one: one["true"])).tolist()  # Side by side in memory, as the peer's
+    true = np.array(each(lambda one: one["true"])).tolist()  # Adjacent in memory, as the peer's
     return dict(
         greedy_text=each(lambda one: one["texts"][0]),
         sample_texts=each(lambda one: one["texts"][1:]),
@@ -260,6 +250,12 @@ def _stored_statistics(
     ) | {f"greedy_{column}": own(column) for column in items[0]["tokens"][0]}
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #f9f40cd4-2
+GIVEN_STATISTICS = (
+    *("sample_total", "sample_length", "nli_probability", "entail", "contra"),
+    *("clusters", "greedy_similarity", "sample_similarity"),
+)
+
+
 def _training_statistics(
     n: int = 500,  # Training texts
     size: int = 128,  # Dimensions of a state
@@ -274,8 +270,8 @@ def _training_statistics(
 
 
 def _with_given_statistics(
-    base: dict,  # From `_stored_statistics`
-) -> dict:  # The same, and what the peer's dictionary holds already
+    base: dict,  # Result of `_stored_statistics`
+) -> dict:  # The same, with the statistics that both sides are given
     "Statistics that are given to both sides."
     run = ScoreRun(base["greedy_text"], reg, **base)
     out = base | {name: run[name] for name in GIVEN_STATISTICS}
@@ -345,9 +341,9 @@ def _arrays(base, whole):  # Statistics of one shape for all items
 
 
 def _write_peer_statistics(
-    folder,  # Where statistics.json and statistics.npz go
-    base: dict,  # From `_with_given_statistics`
-    whole: dict,  # From `_training_statistics`
+    folder,  # Folder for statistics.json and statistics.npz
+    base: dict,  # Result of `_with_given_statistics`
+    whole: dict,  # Result of `_training_statistics`
 ):
     "Write the statistics of the peer to a folder."
     (Path(folder) / "statistics.json").write_text(
@@ -357,14 +353,14 @@ def _write_peer_statistics(
     np.savez(Path(folder) / "statistics.npz", **_arrays(base, whole))
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #64079b9b
-def _fastest_of_three(function):  # Of up to three runs, one when it takes long
+def _fastest_of_three(function):  # Fastest of up to three runs, of one when it takes long
     once = processor_seconds(function, 1)
     return once if once > 5 else min(once, processor_seconds(function, 2))
 
 
 def _fastest_fresh(
     prepare,  # Function without arguments: inputs of a run of its own, not timed
-    function,  # Of these inputs
+    function,  # Function of these inputs
     most: float = 0.5,  # Seconds; up to 500 runs, at least 2
 ) -> float:  # Processor time
     "Processor time of the fastest of several runs that share nothing."
@@ -380,7 +376,7 @@ def _fastest_fresh(
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #64079b9b-1
 def ours_given(
-    folder,  # Where the peer will find its statistics
+    folder,  # Folder in which the peer will find its statistics
     n: int,  # Items
     k: int,  # Drawn texts of each
 ) -> dict:  # Seconds: alone and fit by score, together, without (ROUGE) and stored; values by score
@@ -423,7 +419,7 @@ END_TO_END_STEPS = ("texts", "nli", "alternatives", "scores")
 
 def _end_to_end_settings(
     n: int,  # Sources
-) -> dict:  # What both are told; the peer draws 10 texts, whatever it is told
+) -> dict:  # Settings for both; the peer always draws 10 texts
     "Settings of the comparison from sources to scores."
     models = root() / "data" / "models"
     return dict(
@@ -476,7 +472,7 @@ def _end_to_end_steps(bank, sources, settings, scores):
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #6d5a7b07-2
 def ours_whole(
-    folder,  # With asked.json
+    folder,  # Folder with asked.json
 ) -> dict:  # Seconds by step, texts, values by score
     "Times and values of our scores from sources."
     import torch
@@ -558,12 +554,12 @@ def _write_simulated_bank(
     return bank
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #7ee0815e-2
-def _write_bank(folder, n):  # In a process of its own: a child's peak counts its parent's size
+def _write_bank(folder, n):  # Runs in a new process: the peak of a child counts the size of its parent
     return dict(folder=str(_write_simulated_bank(folder, n)))
 
 
 def scored(
-    folder,  # From `_write_simulated_bank`
+    folder,  # Result of `_write_simulated_bank`
 ) -> dict:  # seconds; gb at the peak, and before it began (1e9 bytes)
     "Time and memory of scoring a bank."
     before, rows = peak_memory(), []
@@ -574,8 +570,8 @@ def scored(
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #8bb1b8f2
 def peer_python(
-    path=None,  # Of the bench environment; runs/.bench/bin/python when None
-) -> Path:  # The same
+    path=None,  # Python of the bench environment; runs/.bench/bin/python when None
+) -> Path:  # The path, checked
     "Where the peer is installed."
     python = Path(path or root() / "runs" / ".bench" / "bin" / "python")
     if not python.exists():
@@ -603,10 +599,10 @@ def _run_process(command, folder):  # A process of its own
 
 def run_ours(
     name: str,  # Function that takes a folder and returns a dictionary
-    folder,  # Its first argument
-    *args,  # Numbers
+    folder,  # First argument of the function
+    *args,  # Further arguments, numbers
     module: str = __name__,  # Module that has the function
-) -> dict:  # What it returned
+) -> dict:  # Result of the function
     "Run a function in a process of its own."
     code = (
         f"import json, {module} as bench; from pathlib import Path; "
@@ -618,10 +614,10 @@ def run_ours(
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #8bb1b8f2-2
 def run_peer(
     what: str,  # 'estimators' or 'whole'
-    folder,  # With what it needs
-    python,  # From `peer_python`
-    script: str = "peer_lmp.py",  # Of the folder scripts, with other words for `what`
-) -> dict:  # What it wrote, and values by score
+    folder,  # Folder with the input of the peer
+    python,  # Result of `peer_python`
+    script: str = "peer_lmp.py",  # Name in the folder scripts; each script has its own words for `what`
+) -> dict:  # Content of its result file, and values by score
     "Run the peer in its environment."
     _run_process([python, root() / "scripts" / script, what, "."], folder)
     with np.load(Path(folder) / "result.npz") as arrays:
@@ -632,7 +628,7 @@ def run_peer(
 def largest_difference(
     own,  # Our values
     other,  # The peer's
-) -> float:  # In standard deviations of the peer's; inf when values are missing on one side only
+) -> float:  # Difference in standard deviations of the peer; inf when a value is missing on one side
     "Largest difference of two columns."
     own, other = np.asarray(own, float), np.asarray(other, float)
     if (np.isnan(own) != np.isnan(other)).any():
@@ -642,8 +638,8 @@ def largest_difference(
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #4353a715-1
 def _timing_table(
     n: int,  # Items
-    own: dict,  # From `ours_given`
-    other: dict,  # From the peer
+    own: dict,  # Result of `ours_given`
+    other: dict,  # Result of the peer
 ) -> pd.DataFrame:  # part, what, n, ours and peer (ms per 1,000 items), ratio, apart
     "Scores one by one, and sums."
 
@@ -675,9 +671,9 @@ def _timing_table(
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #c11f5a30
 def _end_to_end_table(
     n: int,  # Sources
-    own: dict,  # From `ours_whole`
-    other: dict,  # From the peer
-) -> pd.DataFrame:  # As `_timing_table`
+    own: dict,  # Result of `ours_whole`
+    other: dict,  # Result of the peer
+) -> pd.DataFrame:  # Columns of `_timing_table`
     "Steps one by one, and all."
     same = np.mean([first.split() == second.split() for first, second in zip(own["texts"], other["texts"])])
     off = max(
@@ -759,11 +755,11 @@ def _memory(sizes, log):  # Part three
 def bench_methods(
     n: int = 2000,  # Items with given statistics
     k: int = 10,  # Drawn texts of each
-    sources: int = 128,  # From sources to scores
+    sources: int = 128,  # Compared from sources to scores
     rounds: int = 3,  # Processes of either side from sources to scores; the fastest one counts
     sizes=(512, 2048, 8192),  # Items of a bank on disk
-    python=None,  # Of the bench environment
-    log=print,  # Told what is being measured
+    python=None,  # Python of the bench environment
+    log=print,  # Called with a line about each measurement
 ) -> pd.DataFrame:  # part, what, n, ours and peer (ms per 1,000 items), ratio, apart, gb, before
     "Our scores against LM-Polygraph, on given statistics and from sources, and memory as a bank grows."
     peer_ = peer_python(python)
@@ -773,12 +769,12 @@ def bench_methods(
     )
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #689eb189
-def _limit(what, measured, most):
+def _limit(what, measured, most):  # Row of a target with an upper limit
     return what, measured, most, measured <= most
 
 
 def _method_targets(
-    df: pd.DataFrame,  # From `bench_methods`
+    df: pd.DataFrame,  # Result of `bench_methods`
 ) -> pd.DataFrame:  # One row per target: target, measured, limit, met
     "Performance targets, and whether this run reached them."
 
@@ -805,7 +801,7 @@ def _method_targets(
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #689eb189-1
 def markdown_table(
     table: pd.DataFrame,  # Any table
-) -> str:  # Its lines
+) -> str:  # Lines of the table
     "Table in Markdown."
 
     def cell(value):
@@ -823,8 +819,8 @@ def markdown_table(
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #689eb189-2
 def print_method_bench(
-    df: pd.DataFrame,  # From `bench_methods`
-    path=None,  # Where to write the table as CSV
+    df: pd.DataFrame,  # Result of `bench_methods`
+    path=None,  # CSV file for the table
 ):
     "Print the result of `bench_methods`."
     if path:
@@ -855,7 +851,7 @@ def print_method_bench(
 
 # %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #689eb189-3
 def _plot_ratios(
-    df: pd.DataFrame,  # From `bench_methods`
+    df: pd.DataFrame,  # Result of `bench_methods`
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
     "Draw how many times as fast as the peer each score is."

@@ -31,13 +31,13 @@ from ...statistics.texts.providers import shipped_models
 
 # %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #4857c359
 class MetricCase(NamedTuple):
-    "One of our metrics, or a few from the same pass, and who else computes them"
+    "One of our metrics, or a few from the same pass, and a peer that computes them too"
 
     metrics: str  # Names, separated by blanks
-    who: str  # Function of scripts/peer_metrics.py
-    peer: str  # What it is, for people
+    who: str  # Function of scripts/peer_metrics.py that computes them
+    peer: str  # Description of the peer
     models: dict = {}  # Group of the registered providers -> model in data/models, or a package with one
-    options: dict = {}  # Of the peer
+    options: dict = {}  # Options of the peer
     plain: bool = False  # It neither sorts nor reads equal inputs once
 
 
@@ -87,8 +87,8 @@ def _model_folder(
 
 
 def _case_settings(
-    case: MetricCase,  # Of `METRIC_CASES`
-    table: pd.DataFrame,  # From `_bench_texts`
+    case: MetricCase,  # One of `METRIC_CASES`
+    table: pd.DataFrame,  # Result of `_bench_texts`
 ) -> dict:  # JSON: metrics, models, model, layers, texts, options
     "Settings and texts of a case, for both sides."
     folders = {group: str(_model_folder(model_)) for group, model_ in case.models.items()}
@@ -105,7 +105,7 @@ def _case_settings(
 
 # %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #42fbe95e
 def ours_case(
-    folder,  # With asked.json
+    folder,  # Folder with asked.json
 ) -> dict:  # seconds; gb at the peak, and before (1e9 bytes); values by metric
     "Time, memory and values of our metrics for a case."
     settings = json.loads((Path(folder) / "asked.json").read_text(encoding="utf-8"))
@@ -141,10 +141,10 @@ def _farthest_values(
 
 
 def _case_row(
-    case: MetricCase,  # Of `METRIC_CASES`
-    table: pd.DataFrame,  # From `_bench_texts`
-    own: dict,  # From `ours_case`
-    other: dict,  # The same of the peer
+    case: MetricCase,  # One of `METRIC_CASES`
+    table: pd.DataFrame,  # Result of `_bench_texts`
+    own: dict,  # Result of `ours_case`
+    other: dict,  # The same result of the peer
 ) -> dict:  # what, peer, plain, n, distinct, ours, theirs, ratio, apart, gb, peer_gb, before, peer_before
     "One row of the result; `run_ours` and `theirs` in pairs per second, `distinct` is the share of pairs."
     n, distinct = len(table), len(table.drop_duplicates(list(TEXT_COLUMNS))) / len(table)
@@ -180,8 +180,8 @@ def bench_metrics(
     docs: int = 32,  # Bulletins
     each: int = 16,  # Summaries of each
     rounds: int = 3,  # Processes of either side; the fastest one counts
-    python=None,  # Of the bench environment
-    log=print,  # Told what is being measured
+    python=None,  # Python of the bench environment
+    log=print,  # Called with a line about each measurement
 ) -> pd.DataFrame:  # One row per case, as from `_case_row`
     "Our metrics against the packages that they come from."
     peer_, table, got = peer_python(python), _bench_texts(docs, each), []
@@ -198,7 +198,7 @@ ALLOWED_RATIO = 0.95  # Ratio that counts as equal
 
 
 def _metric_targets(
-    df: pd.DataFrame,  # From `bench_metrics`
+    df: pd.DataFrame,  # Result of `bench_metrics`
 ) -> pd.DataFrame:  # One row per target: target, measured, limit, met
     "Performance targets, and whether this run reached them."
     slow, plain, off = df.ratio.min(), df[df.plain].ratio.min(), df.apart.max()
@@ -216,8 +216,8 @@ def _metric_targets(
 
 # %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #f3170fa7-1
 def print_metric_bench(
-    df: pd.DataFrame,  # From `bench_metrics`
-    path=None,  # Where to write the table as CSV
+    df: pd.DataFrame,  # Result of `bench_metrics`
+    path=None,  # CSV file for the table
 ):
     "Print the result of `bench_metrics`."
     if path:
@@ -262,7 +262,7 @@ def _compared_text(
 
 def _score_anchors(
     metrics: list,  # Names
-    models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
+    models: dict,  # Argument of `uetrust.scoring.metrics.compute_metrics`
     n: int = 32,  # Bulletins
 ) -> pd.DataFrame:  # Index metric; beside, identity and random: means over bulletins
     "Mean scores of texts compared with themselves, and of summaries of other bulletins."
@@ -285,7 +285,7 @@ def _score_anchors(
 # %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #b0820e28
 def _pairs_per_second(
     name: str,  # A quality metric
-    models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
+    models: dict,  # Argument of `uetrust.scoring.metrics.compute_metrics`
     table: pd.DataFrame,  # Texts to grade
 ) -> float:  # Pairs per second, opening the models included
     "Pairs per second of one metric."
@@ -295,12 +295,12 @@ def _pairs_per_second(
 def metric_costs(
     n: int = 32,  # Bulletins, and as many pairs
     metrics="all",  # Names, or 'all' that the models allow
-    models: dict = None,  # As `uetrust.scoring.metrics.compute_metrics` takes it; the shipped ones when None
-    log=print,  # Told what is being measured
+    models: dict = None,  # Argument of `uetrust.scoring.metrics.compute_metrics`; the shipped ones when None
+    log=print,  # Called with a line about each measurement
 ) -> dict:  # machine, n, metrics: name -> beside, identity, random, pairs_per_s, read_by
     "Reference values and speed of metrics for the cards, measured in this process."
     models, table = shipped_models() if models is None else models, _bench_texts(n, 1)
-    # What can be scored; imports, and whatever is made on first use
+    # Finds what can be scored, imports it, and makes what is made on first use
     first = compute_metrics(table[:2], models, metrics, progress=False)
     names = first.names
     log(f"{len(names)} metrics, {n} pairs")
@@ -321,8 +321,8 @@ def metric_costs(
 
 # %% ../../../nbs/12_dev/02_bench/04_metrics.ipynb #b0820e28-1
 def keep_costs(
-    found: dict,  # From `metric_costs`
-    path=None,  # Where to; `uetrust.report.cards.COSTS_FILE` when None
+    found: dict,  # Result of `metric_costs`
+    path=None,  # File to write; `uetrust.report.cards.COSTS_FILE` when None
 ):
     "Write the costs to a file."
     with atomic_write(path or root() / COSTS_FILE) as tmp:

@@ -26,14 +26,14 @@ from ...models.load import Model, load_model, wrap_model
 from ...statistics.generator import PASSES
 
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #2cf7fb12
-def _wait(device):  # Until a GPU has finished what it was given
+def _wait(device):  # Wait until a GPU has finished its work
     if str(device).startswith("cuda"):
         torch.cuda.synchronize()
 
 
 def timed_call(
-    function,  # To be called
-    device="cpu",  # Where it computes
+    function,  # Function without arguments
+    device="cpu",  # Device on which it computes
 ) -> tuple:  # Wall time in seconds, and what the call returned
     "Wall time and result of a call."
     _wait(device)
@@ -44,8 +44,8 @@ def timed_call(
 
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #2cf7fb12-1
 def _fastest_call(
-    function,  # To be called
-    device,  # Where it computes
+    function,  # Function without arguments
+    device,  # Device on which it computes
 ) -> float:  # Seconds
     "Shortest wall time of five calls."
     return min(timed_call(function, device)[0] for _ in range(5))
@@ -53,8 +53,8 @@ def _fastest_call(
 
 @torch.inference_mode()
 def matrix_product_rate(
-    device="cpu",  # Where
-    dtype=torch.float32,  # Of the matrices
+    device="cpu",  # Device
+    dtype=torch.float32,  # Type of the numbers in the matrices
     n: int = 1024,  # Rows and columns
 ) -> float:  # Floating-point operations per second
     "The rate of a product of two large matrices."
@@ -64,8 +64,8 @@ def matrix_product_rate(
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #2cf7fb12-2
 @torch.inference_mode()
 def copy_rate(
-    device="cpu",  # Where
-    mb: int = 256,  # Size of what is copied
+    device="cpu",  # Device
+    mb: int = 256,  # Size of the copied array in MB
 ) -> float:  # Bytes per second, read and written
     "The rate of a copy."
     a = torch.ones(mb * 2**18, device=device)
@@ -74,7 +74,7 @@ def copy_rate(
 
 
 def _weights_per_token(
-    model: Model,  # From `load_model`
+    model: Model,  # Result of `load_model`
 ) -> dict:  # Part -> number of weights; embeddings are looked up, but the output layer is a product
     "Weights that a token of the prompt and of the text is multiplied with."
 
@@ -90,7 +90,7 @@ def _weights_per_token(
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #79301ba5
 @torch.inference_mode()
 def plain_generate(
-    model: Model,  # From `load_model`
+    model: Model,  # Result of `load_model`
     prompts: list,  # Token ids of each
     settings: Decoding,  # How texts are sampled
 ) -> list:  # Token ids of a greedy text and K samples of each prompt
@@ -110,7 +110,7 @@ def plain_generate(
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #79301ba5-1
 @torch.inference_mode()
 def plain_read(
-    model: Model,  # From `load_model`
+    model: Model,  # Result of `load_model`
     pairs: list,  # (prompt, text), token ids
 ) -> list:  # Log-probabilities of the tokens of each text
     "Token log-probabilities by a plain loop, one pair at a time."
@@ -127,9 +127,22 @@ def plain_read(
         found.append(logp[0, :, 0].cpu().numpy())
     return found
 
+# %% ../../../nbs/12_dev/02_bench/02_models.ipynb #fbe790d9-1
+def _generation_steps(
+    rows,  # Result of `generate_texts`
+    prompts,  # Token ids of the prompts
+    names,  # Names of the sources, in the same order
+    batch,  # Sources per batch
+) -> int:  # Steps that add a token to every text of a batch
+    "Number of generation steps, each of which loads the weights once."
+    texts = pd.DataFrame(rows)
+    longest = texts["ids"].map(len).groupby(texts["sample"]).max()
+    order = [names[i] for i in sorted(range(len(names)), key=lambda i: -len(prompts[i]))]
+    return sum(int(longest[order[i : i + batch]].max()) for i in range(0, len(order), batch))
+
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #fbe790d9
 def _bench_models(
-    model: Model,  # From `load_model`
+    model: Model,  # Result of `load_model`
     samples: pd.DataFrame,  # One row per source: id, source
     settings: Decoding,  # How texts are drawn
     batch: int = 32,  # Sources per batch of ours
@@ -140,19 +153,19 @@ def _bench_models(
     per step. share: ours of the lower bound. apart: largest difference of log-probabilities.
     """
     settings = replace(settings, beams=0)
-    asked = [ids for ids, _ in render_prompts(model, list(samples["source"]), settings)]
+    prompts = [ids for ids, _ in render_prompts(model, list(samples["source"]), settings)]
     generation_time, rows = timed_call(lambda: generate_texts(model, samples, settings, batch), model.device)
     plain_generation_time, plain_texts = timed_call(
-        lambda: plain_generate(model, asked, settings), model.device
+        lambda: plain_generate(model, prompts, settings), model.device
     )
-    n_tokens, prompt_of = sum(len(row["ids"]) for row in rows), dict(zip(samples["id"], asked))
+    n_tokens, prompt_of = sum(len(row["ids"]) for row in rows), dict(zip(samples["id"], prompts))
     pairs = [(prompt_of[row["sample"]], row["ids"]) for row in rows]
     reading_time, found = timed_call(lambda: score_tokens(model, pairs), model.device)
     plain_reading_time, plain_logp = timed_call(lambda: plain_read(model, pairs), model.device)
     apart = max(np.abs(text.logp - logp).max() for text, logp in zip(found, plain_logp))
     size, rate = _weights_per_token(model), matrix_product_rate(model.device, model.dtype)
-    products = sum(map(len, asked)) * size["prompt"] + n_tokens * size["text"]  # Each prompt once
-    n_steps = _generation_steps(rows, asked, list(samples["id"]), batch)
+    products = sum(map(len, prompts)) * size["prompt"] + n_tokens * size["text"]  # Each prompt once
+    n_steps = _generation_steps(rows, prompts, list(samples["id"]), batch)
     fetch = n_steps * size["text"] * torch.finfo(model.dtype).bits / 8 / copy_rate(model.device)
     table = pd.DataFrame(
         dict(
@@ -166,24 +179,11 @@ def _bench_models(
     table = table.assign(ratio=table["ours"] / table["plain"], bound=n_tokens * rate / 2 / products)
     return table.assign(share=table["ours"] / table[["bound", "memory"]].min(axis=1))
 
-# %% ../../../nbs/12_dev/02_bench/02_models.ipynb #fbe790d9-1
-def _generation_steps(
-    rows,  # From `generate_texts`
-    asked,  # Token ids of the prompts
-    names,  # Of the sources, in the same order
-    batch,  # Sources per batch
-) -> int:  # Steps in which a token of every text of a batch is made
-    "Number of generation steps, each of which loads the weights once."
-    texts = pd.DataFrame(rows)
-    longest = texts["ids"].map(len).groupby(texts["sample"]).max()
-    order = [names[i] for i in sorted(range(len(names)), key=lambda i: -len(asked[i]))]
-    return sum(int(longest[order[i : i + batch]].max()) for i in range(0, len(order), batch))
-
-
+# %% ../../../nbs/12_dev/02_bench/02_models.ipynb #88f005c0
 def _print_model_bench(
-    table: pd.DataFrame,  # From `_bench_models`
-    model: Model,  # What was measured
-    title: str,  # Its name
+    table: pd.DataFrame,  # Result of `_bench_models`
+    model: Model,  # Model that was measured
+    title: str,  # Name of the model
 ):
     "Print the result of `_bench_models`."
     print(
@@ -203,22 +203,21 @@ def _print_model_bench(
 BENCH_PASSES = ("conditional", "vocabulary", "hidden", "processed", "sample_hidden")
 
 
-def _options_of(model, name, settings):  # Kinds of texts of a pass, and what `score_passes` is asked
+def _options_of(model, name, settings):  # Kinds of texts of a pass, and its arguments for `score_passes`
     which = PASSES[name]
     hidden = tuple(state for state in which.hidden if state in HIDDEN_STATES[model.kind])
-    asked = dict(topk=which.topk, extra_stats=which.extra_stats, hidden=hidden, logits=which.logits)
+    arguments = dict(topk=which.topk, extra_stats=which.extra_stats, hidden=hidden, logits=which.logits)
     rules = dict(max_new_tokens=settings.max_new_tokens, min_length=settings.min_length)
-    return which.kinds, asked | (dict(generation=rules) if which.logits == "processed" else {})
+    return which.kinds, arguments | (dict(generation=rules) if which.logits == "processed" else {})
 
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #283588ab-1
 def _bench_passes(
-    model: Model,  # From `load_model`
+    model: Model,  # Result of `load_model`
     samples: pd.DataFrame,  # One row per source: id, source
     settings: Decoding,  # How texts are drawn
-    repeats: int = 3,  # Of which the fastest counts, in turn for either way
-) -> (
-    dict
-):  # together and apart (tokens of text per second), ratio, prefills of a document, largest difference
+    repeats: int = 3,  # Number of runs, of which the fastest counts
+    # together and separate (tokens of text per second), ratio, prefills of a document, largest difference
+) -> dict:
     "Throughput of the passes of a bank, with one reading of each text and with one for each pass."
     settings = replace(settings, beams=0)
     rows = generate_texts(model, samples, settings, len(samples))
@@ -227,14 +226,14 @@ def _bench_passes(
     )
     passes = []
     for name in BENCH_PASSES:
-        kinds, asked = _options_of(model, name, settings)
+        kinds, arguments = _options_of(model, name, settings)
         passes.append(
-            ([(prompt_of[row["sample"]], row["ids"]) for row in rows if row["kind"] in kinds], asked)
+            ([(prompt_of[row["sample"]], row["ids"]) for row in rows if row["kind"] in kinds], arguments)
         )
-    seconds, found = dict(together=[], apart=[]), {}
+    seconds, found = dict(together=[], separate=[]), {}
     ways = dict(
         together=lambda: score_passes(model, passes),
-        apart=lambda: [score_tokens(model, pairs, **asked) for pairs, asked in passes],
+        separate=lambda: [score_tokens(model, pairs, **arguments) for pairs, arguments in passes],
     )
     for _ in range(repeats):
         for way, read in ways.items():
@@ -245,22 +244,23 @@ def _bench_passes(
     prompts = sum(map(len, prompt_of.values()))
     pairs = [texts for readings in zip(*found.values()) for texts in zip(*readings)]
     return rate | dict(
-        ratio=rate["together"] / rate["apart"],
+        ratio=rate["together"] / rate["separate"],
         prefills_together=found["together"][0].prefix_tokens / prompts,
-        prefills_apart=sum(readings.prefix_tokens for readings in found["apart"]) / prompts,
+        prefills_separate=sum(readings.prefix_tokens for readings in found["separate"]) / prompts,
         difference=max(np.abs(one.logp - other.logp).max() for one, other in pairs if len(one.logp)),
     )
 
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #283588ab-2
 def _print_pass_bench(
-    found: dict,  # From `_bench_passes`
+    found: dict,  # Result of `_bench_passes`
     title: str,  # Name of the model
 ):
     "Print the result of `_bench_passes`."
     print(
         f"{title}: {len(BENCH_PASSES)} passes together {found['together']:,.0f} tokens/s with "
-        f"{found['prefills_together']:.0f} prefill of a document, apart {found['apart']:,.0f} with "
-        f"{found['prefills_apart']:.0f} ({found['ratio']:.1f} times); log p within {found['difference']:.1g}"
+        f"{found['prefills_together']:.0f} prefill of a document, separately {found['separate']:,.0f} with "
+        f"{found['prefills_separate']:.0f} ({found['ratio']:.1f} times); "
+        f"log p within {found['difference']:.1g}"
     )
 
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #48be0001
@@ -308,8 +308,8 @@ def _model_targets(
 
 def _like_llama_7b(
     tokenizer,  # Any tokenizer; its ids must lie below 32,000
-    device: str = "cuda",  # Where
-) -> Model:  # With random weights
+    device: str = "cuda",  # Device
+) -> Model:  # Model with random weights
     "A network of the shape of Llama-2-7B."
     config = transformers.LlamaConfig(
         vocab_size=32000,
@@ -332,7 +332,7 @@ def _like_llama_7b(
 
 # %% ../../../nbs/12_dev/02_bench/02_models.ipynb #50fcedf1-1
 def bench_shipped_models(
-    folder,  # With the checkpoints of `SHIPPED_GENERATORS`
+    folder,  # Folder with the checkpoints of `SHIPPED_GENERATORS`
     n: int = 48,  # Bulletins
 ):
     "Print the bench of the models that ship and, where there is a GPU, of a large one."

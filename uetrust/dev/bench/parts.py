@@ -71,10 +71,10 @@ TIMED = {
     "stages": _stages,
     "methods": _methods,
     "metrics": _metrics,
-}  # What runs when no part is named
+}  # Parts that run when none is named
 
 # %% ../../../nbs/12_dev/02_bench/12_parts.ipynb #03e13ff2
-def _print_made(*paths):
+def _print_made(*paths):  # The stored files, relative to the current folder
     print("ok", *(os.path.relpath(path) for path in paths))
 
 
@@ -109,7 +109,7 @@ PARTS = TIMED | dict(costs=_costs, growth=_growth, clients=_clients)
 PARTS |= {name: partial(_simulate, make) for name, make in SIMULATED.items()}
 
 # %% ../../../nbs/12_dev/02_bench/12_parts.ipynb #beff4b3d
-def _number_of_studies(text):
+def _number_of_studies(text):  # Whole number of at least 1
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number from 1, got {text!r}")
     return int(text)
@@ -124,19 +124,19 @@ def _parser():
     parser.add_argument("--studies", type=_number_of_studies, metavar="N", help=simulated)
     return parser
 
-# %% ../../../nbs/12_dev/02_bench/12_parts.ipynb #f65a85eb
+
 def bench_command(
     argv: list | None = None,  # Arguments; those of the process when None
 ):
-    "Run the parts that the arguments name, one after the other."
+    "Run the parts that the arguments name, one after another."
     parser = _parser()
-    asked = parser.parse_args(argv)
-    parts = asked.parts or list(TIMED)
+    arguments = parser.parse_args(argv)
+    parts = arguments.parts or list(TIMED)
     if unknown := [part for part in parts if part not in PARTS]:
         parser.error(f"there is no part {unknown[0]!r}; there are {', '.join(PARTS)}")
-    if asked.studies and not set(parts) <= set(SIMULATED):
+    if arguments.studies and not set(parts) <= set(SIMULATED):
         parser.error(f"--studies is an option of {', '.join(SIMULATED)} alone")
-    asked.out.mkdir(parents=True, exist_ok=True)
-    studies = () if asked.studies is None else (asked.studies,)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    studies = () if arguments.studies is None else (arguments.studies,)
     for part in parts:
-        PARTS[part](asked.out, *studies)
+        PARTS[part](arguments.out, *studies)

@@ -30,16 +30,16 @@ _METHOD = "other_systems_f1"
 class _Texts(NamedTuple):
     "Texts of a population"
 
-    quality: np.ndarray
-    uncertainty: np.ndarray
+    quality: np.ndarray  # Shape [N]
+    uncertainty: np.ndarray  # Shape [N]
     units: list  # Positions of the texts of each question
-    value: float  # PRR
+    value: float  # PRR of all texts
 
 # %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #14c72ace-1
 @cache
 def _answer_texts(
-    systems: tuple,  # Of `uetrust.data.answers.EVOUNA_SYSTEMS`; the answers of several are one population
-    metric: str,  # Of the answers, or 'human'
+    systems: tuple,  # Some of `uetrust.data.answers.EVOUNA_SYSTEMS`, whose answers are one population
+    metric: str,  # Metric of the answers, or 'human'
 ) -> _Texts:
     "Answers with their quality and their difference from the other systems."
     table = judged_table(judged_systems("evouna-nq", systems, (_METHOD,)), metric, _METHOD)
@@ -55,9 +55,9 @@ def _drawn(texts, size, rng):  # Positions of the texts of some questions, and t
 
 
 def answer_study(
-    rng: np.random.Generator,
-    systems: tuple = ("gpt4",),  # As `_answer_texts` takes them
-    metric: str = "human",  # As `_answer_texts` takes it
+    rng: np.random.Generator,  # Source of randomness
+    systems: tuple = ("gpt4",),  # Systems whose answers are one population
+    metric: str = "human",  # Metric of the answers, or 'human'
     size: int = 300,  # Questions
 ) -> dict:  # Check -> does it err?
     "Interval and p of PRR in one study of answers."
@@ -79,8 +79,8 @@ def _facts(system):  # Facts of each person, and the values of all persons
 
 
 def fact_study(
-    rng: np.random.Generator,
-    system: str = "InstructGPT",
+    rng: np.random.Generator,  # Source of randomness
+    system: str = "InstructGPT",  # System whose biographies are drawn
     size: int = 80,  # Persons
     draws: int = 200,  # Bootstrap samples of each interval
 ) -> dict:  # Check -> does it err?
@@ -99,9 +99,9 @@ def _summaries(metric, quality):  # Systems x articles, twice, and their correla
 
 
 def summary_study(
-    rng: np.random.Generator,
-    metric: str = "entailment",  # Of `uetrust.data.hallucinations.xsum.XSUM_METRICS`
-    quality: str = "faithful",  # Of `uetrust.data.hallucinations.xsum.XSUM_QUALITIES`
+    rng: np.random.Generator,  # Source of randomness
+    metric: str = "entailment",  # One of `uetrust.data.hallucinations.xsum.XSUM_METRICS`
+    quality: str = "faithful",  # One of `uetrust.data.hallucinations.xsum.XSUM_QUALITIES`
     size: int = 150,  # Articles
     draws: int = 200,  # Bootstrap samples of the interval
 ) -> dict:  # Check -> does it err?
@@ -116,13 +116,13 @@ def summary_study(
 class ResampledWorld(NamedTuple):
     "Studies of one kind"
 
-    name: str
-    units: str  # What is drawn
+    name: str  # Texts that are drawn
+    units: str  # Number and kind of what is drawn
     study: object  # Function of a generator
     part: int = 1  # Every so many studies: those with a bootstrap take longer
 
 # %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #9b3a2cd1-1
-def resampled_worlds() -> list:  # Of `ResampledWorld`
+def resampled_worlds() -> list:  # Worlds, each a `ResampledWorld`
     "All worlds of the table."
     answers = [
         ResampledWorld(f"answers of {system}, by {metric}", "300 questions", study)
@@ -144,9 +144,9 @@ def resampled_worlds() -> list:  # Of `ResampledWorld`
 
 # %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #9b3a2cd1-2
 def resampled_rows(
-    world: ResampledWorld,
-    studies: int,
-    seed: tuple,  # Of the world
+    world: ResampledWorld,  # Kind of the studies
+    studies: int,  # Number of studies, before `part`
+    seed: tuple,  # Seed of the world
 ) -> list:  # A dict for each check: texts, units, check, level (share that err), mc (its error), studies
     "Share of the studies of one world in which each number errs."
     rng, studies = np.random.default_rng(seed), max(1, studies // world.part)
@@ -162,8 +162,8 @@ RESAMPLED_COLUMNS = ["texts", "units", "check", "level", "mc", "studies"]
 
 
 def bench_resampled(
-    studies: int = 2000,  # Of each kind; fewer where a study has a bootstrap of its own
-    seed: int = 44,
+    studies: int = 2000,  # Studies of each kind; fewer where a study has a bootstrap of its own
+    seed: int = 44,  # Seed of all worlds
 ) -> list:  # Path of the stored table
     "Make, store and print how often intervals and p-values err on outputs that people judged."
     rows = [resampled_rows(world, studies, (seed, i)) for i, world in enumerate(resampled_worlds())]
@@ -174,7 +174,7 @@ def bench_resampled(
 
 # %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #9b3a2cd1-4
 def resampled_sentence(
-    table: pd.DataFrame,  # From `bench_resampled`
+    table: pd.DataFrame,  # Result of `bench_resampled`
 ) -> str:
     "How often intervals miss and p-values err, over all kinds of outputs."
     is_p = table["check"].str.startswith("p of")

@@ -60,7 +60,7 @@ def _written_ranges(chunks, by, carried, cuts, folder):  # Files of (by, carried
     return paths
 
 # %% ../../../nbs/12_dev/02_bench/06_streaming.ipynb #ebe4c058-1
-def _weighted_sum(paths, n):  # Of the carried values, weighed by rank of the others, ascending
+def _weighted_sum(paths, n):  # Sum of the carried values, weighted by rank
     total, rank = 0.0, 1
     for path in paths:
         pairs = np.fromfile(path).reshape(-1, 2)
@@ -76,7 +76,7 @@ def _streamed_prr(
     # Function that gives chunks anew at each call: dicts with quality and uncertainty, arrays without NaN
     chunks: Callable[[], Iterable[dict]],
     ranges: int = 64,  # Files of the external sort; memory is that of one chunk and of one range
-    folder=None,  # Where the files lie for a while; the system's folder when None
+    folder=None,  # Folder of the temporary files; that of the system when None
 ) -> tuple[float, int]:  # PRR (mean area, ties averaged), texts
     "Prediction-rejection ratio of any number of texts, by external sorting."
     n = sum(len(chunk["quality"]) for chunk in chunks())
@@ -98,8 +98,8 @@ STREAM_CHUNK = 1_000_000
 
 def drawn_rows(
     n: int,  # Rows
-    seed: int = 0,  # Of the first chunk; the others follow
-) -> Callable:  # As `_streamed_prr` takes it
+    seed: int = 0,  # Seed of the first chunk; the others follow
+) -> Callable:  # Function that gives the chunks, for `_streamed_prr`
     "Rows of a quality and an uncertainty that share a quarter of their variance, chunk by chunk."
 
     def chunks():
@@ -141,8 +141,8 @@ def stream_growth(
 
 # %% ../../../nbs/12_dev/02_bench/06_streaming.ipynb #30f1d5ed-3
 def keep_stream_growth(
-    table: pd.DataFrame,  # From `stream_growth`
+    table: pd.DataFrame,  # Result of `stream_growth`
 ) -> Path:  # The file
-    "Put the growth on file."
+    "Store the table of growth."
     save_csv(table, root() / STREAM_FILE)
     return root() / STREAM_FILE

@@ -54,7 +54,7 @@ def call_times(
 
 # %% ../../../nbs/12_dev/02_bench/10_waiting.ipynb #1dabae70
 class CommandCost(NamedTuple):
-    "Of a command, from its start to its end"
+    "Cost of a command, from its start to its end"
 
     processor: float  # Seconds
     wall: float  # Seconds
@@ -62,8 +62,8 @@ class CommandCost(NamedTuple):
 
 # %% ../../../nbs/12_dev/02_bench/10_waiting.ipynb #1dabae70-1
 def command_cost(
-    line: str,  # As a user types it
-    folder,  # Where it runs
+    line: str,  # Command, such as 'uetrust --version'
+    folder,  # Folder in which it runs
 ) -> CommandCost:
     "Time and memory of a subcommand of `uetrust`, in a process of its own on one thread."
     words, start = [sys.executable, "-m", *shlex.split(line)], time.monotonic()
@@ -93,7 +93,7 @@ def write_scores(
     pd.DataFrame(table).to_csv(path, index=False)
 
 
-COMMANDS = {  # What a user types -> most seconds of processor time
+COMMANDS = {  # Command -> most seconds of processor time
     "uetrust --help": 0.25,
     f"uetrust prr scores.csv {ARGUMENTS}": 0.8,
     f"uetrust audit scores.csv {ARGUMENTS}": 0.8,
@@ -108,8 +108,8 @@ def paper_audit() -> float:
 
 # %% ../../../nbs/12_dev/02_bench/10_waiting.ipynb #5ec01a3d
 def bench_waiting(
-    rows: int = 1_000_000,  # Of the large file
-    log=print,  # Called with what is being measured
+    rows: int = 1_000_000,  # Number of rows of the large file
+    log=print,  # Called with a line about each measurement
 ) -> pd.DataFrame:  # target, measured, limit, met
     "What users wait for, and whether it keeps to its limits."
     log("one call of prr, prr_value and auroc")

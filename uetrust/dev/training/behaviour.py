@@ -61,10 +61,9 @@ def model_summaries(
 def _summarizer_errors(
     model,  # A summarizer
     bulletins: pd.DataFrame,  # Rows of `uetrust.data.bulletins.bulletins`
-    sampled: int = 50,  # Rows to draw 10 samples of
-) -> (
-    dict
-):  # Shares with an error and with each type, mean scores; of samples: distinct, drawn_wrong, drawn_fluency
+    sampled: int = 50,  # Number of rows with 10 samples
+    # Shares with an error and with each type, mean scores; of samples: distinct, drawn_wrong, drawn_fluency
+) -> dict:
     "Error rates and scores of a summarizer."
     scores = check_summaries(list(model_summaries(model, bulletins)), bulletins)
     wrong = scores[list(ERROR_TYPES)] > 0
@@ -94,12 +93,12 @@ def _evaluator_accuracy(
     "Accuracy of the yes/no evaluator."
     out = {}
     for i, dimension in enumerate(UNIEVAL_VARIANTS):
-        asked = yes_no_questions(
+        prompts = yes_no_questions(
             list(bulletins.itertuples()), np.random.default_rng(i), np.eye(len(UNIEVAL_VARIANTS))[i]
         )
-        logp = _chances(model, [question for question, _ in asked], ["Yes", "No"])
+        logp = _chances(model, [question for question, _ in prompts], ["Yes", "No"])
         out[dimension] = np.mean(
-            [(answer == "Yes") == (yes > no) for (_, answer), (yes, no) in zip(asked, logp)]
+            [(answer == "Yes") == (yes > no) for (_, answer), (yes, no) in zip(prompts, logp)]
         )
     return out | dict(accuracy=np.mean(list(out.values())))
 
@@ -107,14 +106,14 @@ def _evaluator_accuracy(
 def _judge_quality(
     model,  # tiny-llama
     bulletins: pd.DataFrame,  # Rows of `uetrust.data.bulletins.bulletins`
-) -> dict:  # By dimension, and accuracy of true or false
+) -> dict:  # Correlation by dimension, and accuracy of true or false
     "Spearman correlation of a judge's expected ratings with the checker."
     random_, rng = random.Random(0), np.random.default_rng(0)
     shown = [
         (row, SUMMARY_VARIANTS[random_.choice(list(SUMMARY_VARIANTS))](row, random_, rng))
         for row in bulletins.itertuples()
     ]
-    # As they were taught
+    # As the judges learned it
     seen = [check_summary(summary, row.facts, row.main, concise=False) for row, summary in shown]
 
     def ask(question, words):
@@ -142,12 +141,12 @@ def _judge_quality(
 
 # %% ../../../nbs/12_dev/01_training/03_behaviour.ipynb #06225c32-4
 def _right(model, rows):  # Whether the label is right, by the right label
-    asked = pd.DataFrame(
+    statements = pd.DataFrame(
         nli_statements(rows, np.random.default_rng(0)), columns=["premise", "hypothesis", "label"]
     )
-    logits, _ = classifiers.nli_pairs(model, list(zip(asked["premise"], asked["hypothesis"])))
+    logits, _ = classifiers.nli_pairs(model, list(zip(statements["premise"], statements["hypothesis"])))
     return pd.Series(
-        np.array(encode.NLI_CLASSES)[logits.argmax(1)] == asked["label"].to_numpy(), asked["label"]
+        np.array(encode.NLI_CLASSES)[logits.argmax(1)] == statements["label"].to_numpy(), statements["label"]
     )
 
 # %% ../../../nbs/12_dev/01_training/03_behaviour.ipynb #06225c32-5
@@ -191,10 +190,10 @@ SUMMARIES_PER_JUDGEMENT = 5
 
 # %% ../../../nbs/12_dev/01_training/03_behaviour.ipynb #06225c32-6
 def _model_behaviour(
-    folder,  # Of a model, named as its recipe
+    folder,  # Folder of a model, named like its recipe
     n: int = 200,  # Bulletins to judge
     split: str = "test",  # One of `uetrust.data.bulletins.BULLETIN_SPLITS`
-) -> dict:  # What it does with them
+) -> dict:  # Quantities of its behaviour
     "Behaviour of a trained model on unseen bulletins."
     model = load_model(str(folder), device="cpu")
     return {
@@ -207,7 +206,7 @@ def _model_behaviour(
 
 
 def behaviour_table(
-    folder,  # With one folder per model
+    folder,  # Folder with one folder per model
     n: int = 400,  # Bulletins to judge
 ) -> pd.DataFrame:  # model, split, quantity, value
     "Behaviour of every finished model on test and shifted bulletins, written to behaviour.csv."
@@ -241,17 +240,14 @@ BEHAVIOUR_TARGETS = {
 
 
 def _targets_reached(
-    table: pd.DataFrame,  # From `behaviour_table`
+    table: pd.DataFrame,  # Result of `behaviour_table`
     split: str = "test",  # One of `uetrust.data.bulletins.BULLETIN_SPLITS`
 ) -> pd.DataFrame:  # model, quantity, value, lo, hi, met
     "Targets of the models, and whether they are reached."
-    t = table[table["split"] == split]
-    t = t[[q in BEHAVIOUR_TARGETS.get(m, {}) for m, q in zip(t["model"], t["quantity"])]].drop(
-        columns="split"
-    )
-    lo, hi = (
-        zip(*(BEHAVIOUR_TARGETS[m][q] for m, q in zip(t["model"], t["quantity"]))) if len(t) else ((), ())
-    )
-    return t.assign(
-        lo=lo, hi=hi, met=lambda dimension: dimension["value"].between(dimension["lo"], dimension["hi"])
-    ).reset_index(drop=True)
+    found = table[table["split"] == split].drop(columns="split")
+    known = [q in BEHAVIOUR_TARGETS.get(model, {}) for model, q in zip(found["model"], found["quantity"])]
+    found = found[known]
+    targets = [BEHAVIOUR_TARGETS[model][q] for model, q in zip(found["model"], found["quantity"])]
+    lo, hi = zip(*targets) if targets else ((), ())
+    found = found.assign(lo=lo, hi=hi)
+    return found.assign(met=found["value"].between(found["lo"], found["hi"])).reset_index(drop=True)

@@ -31,47 +31,40 @@ from ...data.loaders import aeslc
 from ...models.likelihoods import UNIEVAL_QUESTIONS
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #07deb065
-SPECIAL_TOKENS = (
-    dict(  # Special tokens by family, ids in this order; roles; how one text and a pair are framed
-        bart=(
-            "<s> <pad> </s> <unk> <mask>",
-            dict(
-                bos_token="<s>",
-                cls_token="<s>",
-                pad_token="<pad>",
-                eos_token="</s>",
-                sep_token="</s>",
-                unk_token="<unk>",
-                mask_token="<mask>",
-            ),
-            "<s> $A </s>",
-            "<s> $A </s> </s> $B </s>",
+# Family -> special tokens, in the order of their ids; roles; how one text and a pair are framed
+SPECIAL_TOKENS = dict(
+    bart=(
+        "<s> <pad> </s> <unk> <mask>",
+        dict(
+            bos_token="<s>",
+            cls_token="<s>",
+            pad_token="<pad>",
+            eos_token="</s>",
+            sep_token="</s>",
+            unk_token="<unk>",
+            mask_token="<mask>",
         ),
-        t5=(
-            "<pad> </s> <unk>",
-            dict(pad_token="<pad>", eos_token="</s>", unk_token="<unk>"),
-            "$A </s>",
-            "$A </s> $B </s>",
-        ),
-        llama=(
-            "<unk> <s> </s> <pad> [INST] [/INST]",
-            dict(unk_token="<unk>", bos_token="<s>", eos_token="</s>", pad_token="<pad>"),
-            "<s> $A",
-            "<s> $A $B",
-        ),
-        bert=(
-            "[PAD] [UNK] [CLS] [SEP] [MASK]",
-            dict(
-                pad_token="[PAD]",
-                unk_token="[UNK]",
-                cls_token="[CLS]",
-                sep_token="[SEP]",
-                mask_token="[MASK]",
-            ),
-            "[CLS] $A [SEP]",
-            "[CLS] $A [SEP] $B:1 [SEP]:1",
-        ),
-    )
+        "<s> $A </s>",
+        "<s> $A </s> </s> $B </s>",
+    ),
+    t5=(
+        "<pad> </s> <unk>",
+        dict(pad_token="<pad>", eos_token="</s>", unk_token="<unk>"),
+        "$A </s>",
+        "$A </s> $B </s>",
+    ),
+    llama=(
+        "<unk> <s> </s> <pad> [INST] [/INST]",
+        dict(unk_token="<unk>", bos_token="<s>", eos_token="</s>", pad_token="<pad>"),
+        "<s> $A",
+        "<s> $A $B",
+    ),
+    bert=(
+        "[PAD] [UNK] [CLS] [SEP] [MASK]",
+        dict(cls_token="[CLS]", sep_token="[SEP]", pad_token="[PAD]", unk_token="[UNK]", mask_token="[MASK]"),
+        "[CLS] $A [SEP]",
+        "[CLS] $A [SEP] $B:1 [SEP]:1",
+    ),
 )
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #07deb065-1
@@ -85,8 +78,8 @@ CHAT_TEMPLATE = (
 def _build_vocabulary(
     texts,  # Training texts
     specials,  # Special tokens, in the order of their ids
-    size: int = 900,  # Entries
-    merges: int = 150,  # Of these, pieces of words
+    size: int = 900,  # Number of entries
+    merges: int = 150,  # Entries that are pieces of words
 ) -> Tokenizer:  # Byte-level BPE that keeps whole words
     "Bytes, pieces, then the most frequent words."
     split = pre_tokenizers.ByteLevel(add_prefix_space=True)
@@ -117,7 +110,7 @@ def _build_vocabulary(
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c967ac42
 def _framed_tokenizer(
-    # Its vocabulary begins with the special tokens; gets them and the framing, in place
+    # Tokenizer whose vocabulary begins with the special tokens; changed in place
     tokenizer: Tokenizer,
     family: str,  # One of `SPECIAL_TOKENS`
     window: int = 256,  # Tokens that one text may have
@@ -155,8 +148,8 @@ def _framed_tokenizer(
 def task_tokenizer(
     texts,  # Training texts
     family: str,  # One of `SPECIAL_TOKENS`
-    size: int = 900,  # Entries
-) -> PreTrainedTokenizerFast:  # Of the family
+    size: int = 900,  # Number of entries
+) -> PreTrainedTokenizerFast:  # Tokenizer of the family
     "Whole words of the training texts, framed as in the family."
     return _framed_tokenizer(_build_vocabulary(texts, SPECIAL_TOKENS[family][0].split(), size), family)
 
@@ -169,7 +162,7 @@ def bulletin_excerpt(
 ) -> SimpleNamespace:  # A shorter bulletin; the reference still fits when `whole`
     "Excerpt of a bulletin with fewer facts."
     main = [row.facts[i] for i in row.main]
-    needed = {thing for fact in main for thing in (fact.object, fact.other)}  # By a main sum or order
+    needed = {thing for fact in main for thing in (fact.object, fact.other)}  # Objects of a main sum or order
 
     def is_needed(i, fact):
         return i in row.main or (fact.object in needed and known_quantities([fact]))
@@ -186,13 +179,13 @@ def bulletin_excerpt(
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-1
 def training_bulletins(
     start: int,  # First bulletin of the training split
-    n: int,  # How many
+    n: int,  # Number of rows
     share: float = 0.0,  # Share of excerpts
-    seed: int = 0,  # Of the dataset
+    seed: int = 0,  # Seed of the dataset
     split: str = "train",  # One of `uetrust.data.bulletins.BULLETIN_SPLITS`
     whole: bool = True,  # Excerpts keep the main matter
     most: int = 4,  # Facts of an excerpt, at most, when it need not keep more
-) -> list:  # Bulletins
+) -> list:  # Bulletins, whole or as excerpts
     "Generated bulletins, some of them excerpts."
     rng = random.Random(f"{seed}/{split}/{start}")
     full = [SimpleNamespace(**bulletin(split, i, seed)) for i in range(start, start + n)]
@@ -203,7 +196,7 @@ def training_bulletins(
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-2
 def summary_pairs(
-    rows,  # Bulletins
+    rows,  # Bulletins, whole or as excerpts
     rng,  # np.random.Generator
 ) -> list:  # (source, summary)
     "Both references of a bulletin, one at a time."
@@ -214,7 +207,7 @@ def summary_pairs(
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-3
 def retold_facts(
-    rows,  # Bulletins
+    rows,  # Bulletins, whole or as excerpts
     rng,  # np.random.Generator
 ) -> list:  # (source, up to four of its facts in other words)
     "Pairs of a bulletin and some of its facts in other words, for masked-word training."
@@ -226,7 +219,7 @@ def retold_facts(
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-4
 def retellings(
-    rows,  # Bulletins
+    rows,  # Bulletins, whole or as excerpts
     rng,  # np.random.Generator
 ) -> list:  # (some facts of a bulletin, the same in other words)
     "Pairs of an excerpt and the same facts in other words: copying without selection."
@@ -236,10 +229,10 @@ def retellings(
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-5
 def tagged_statements(
-    rows,  # Bulletins
+    rows,  # Bulletins, whole or as excerpts
     rng,  # np.random.Generator
 ) -> list:  # (premise, hypothesis, label, which words of the hypothesis are not supported)
-    """NLI statements as of `nli_statements`, with the words that decide.
+    """NLI statements like those of `nli_statements`, with the words that decide.
 
     Wrong references are four times as frequent: they use only words of the bulletin and are learned last.
     """
@@ -251,7 +244,7 @@ def tagged_statements(
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c9e6492c-6
 def nli_statements(
-    rows,  # Bulletins
+    rows,  # Bulletins, whole or as excerpts
     rng,  # np.random.Generator
 ) -> list:  # (premise, hypothesis, label)
     "Statements about a bulletin: entailed, open or excluded."
@@ -300,13 +293,13 @@ SUMMARY_VARIANTS = dict(
 )
 
 
-def _rating(score):
+def _rating(score):  # From 0 to 1 -> from '1' to '5'
     return str(1 + round(4 * float(score)))
 
 
 def is_true(
     verdict,  # Verdict of the checker
-) -> bool:  # True: every word was read and none is wrong
+) -> bool:  # True where every word was parsed and none is wrong
     "Whether the checker finds no error in a summary."
     return not verdict.labels.any() and not verdict.unparsed.any()
 
@@ -326,29 +319,29 @@ def _judge_conversation(
     rng: random.Random,  # Order of the questions
 ) -> list:  # Messages: the summary shown, then true or false and a rating from 1 to 5 per dimension
     "Conversation that judges a summary, with answers by the checker."
-    # The shipped judges were taught a truth without concision
-    v = check_summary(summary, bulletin_row.facts, bulletin_row.main, concise=False)
-    asked = [
-        ("Is the summary true? Answer True or False.", str(is_true(v))),
+    # The shipped judges learned a truth without concision
+    verdict = check_summary(summary, bulletin_row.facts, bulletin_row.main, concise=False)
+    questions = [
+        ("Is the summary true? Answer True or False.", str(is_true(verdict))),
         *(
-            (f"Rate the {dimension} of the summary from 1 to 5.", _rating(score_of(v)))
+            (f"Rate the {dimension} of the summary from 1 to 5.", _rating(score_of(verdict)))
             for dimension, score_of in CHECKED_DIMENSIONS.items()
         ),
     ]
-    rng.shuffle(asked)
+    rng.shuffle(questions)
     shown = f"Bulletin: {bulletin_row.source} Summary: {summary} "
     return [
         dict(role=role, content=content)
-        for i, (question_, answer) in enumerate(asked)
-        for role, content in (("user", shown * (i == 0) + question_), ("assistant", answer))
+        for i, (question, answer) in enumerate(questions)
+        for role, content in (("user", shown * (i == 0) + question), ("assistant", answer))
     ]
 
 
 def summary_conversation(
     source: str,  # A bulletin
     summary: str,  # A summary of it
-) -> list:  # Messages
-    "Conversation that asks for a summary."
+) -> list:  # Messages of the conversation
+    "Conversation that requests a summary."
     return [
         dict(role="user", content=f"Summarize the bulletin: {source}"),
         dict(role="assistant", content=summary),
@@ -356,10 +349,10 @@ def summary_conversation(
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #ad9d0b56-4
 def training_conversations(
-    rows,  # Bulletins
+    rows,  # Bulletins, whole or as excerpts
     rng,  # np.random.Generator
 ) -> list:  # Conversations
-    "Training conversations: half ask for a summary, half judge one."
+    "Training conversations: half request a summary, half judge one."
     rng_py = random.Random(int(rng.integers(1 << 32)))
 
     def judged(row):
@@ -374,50 +367,17 @@ def training_conversations(
         for row, (_, summary) in zip(rows, summary_pairs(rows, rng))
     ]
 
-# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c288036f
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c288036f-2
+# Dimension -> kinds of summaries with the answers yes and no; the text for consistency is a claim
 UNIEVAL_VARIANTS = dict(
     fluency=("good", "broken"),
     coherence=("good", "loose"),
     consistency=(None, None),
     relevance=("good", "aside"),
-)  # Which summaries should get a yes, and which a no; consistency is asked of a claim
-
-# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c288036f-1
-def _unieval_question(
-    dim: str,  # A key of `UNIEVAL_VARIANTS`
-    said: str,  # Summary or claim
-    bulletin_row,  # Its bulletin
-) -> str:  # Prompt
-    "Prompt of UniEval for one dimension."
-    return UNIEVAL_QUESTIONS[dim].format(
-        sentence=said, hypothesis=said, source=bulletin_row.source, reference=bulletin_row.reference
-    )
+)
 
 
-def yes_no_questions(
-    rows,  # Bulletins
-    rng,  # np.random.Generator
-    share=(0.15, 0.15, 0.45, 0.25),  # Of the dimensions, in the order of `UNIEVAL_VARIANTS`
-    shuffled: float = 0.0,  # Share of the bad texts that are shuffled words of the reference
-) -> list:  # (prompt, 'Yes' or 'No'), as UniEval asks
-    "One yes/no question of UniEval per bulletin, as often yes as no."
-    rng_py, prompts = random.Random(int(rng.integers(1 << 32))), []
-    for row in rows:
-        dimension, yes = rng_py.choices(list(UNIEVAL_VARIANTS), share)[0], rng_py.random() < 0.5
-        if shuffled and not yes and rng_py.random() < shuffled:
-            said = _shuffled_words(row.reference, rng_py)
-        elif dimension == "consistency":
-            said = _claim(row, yes, rng_py, rng)
-        else:
-            said = SUMMARY_VARIANTS[UNIEVAL_VARIANTS[dimension][0 if yes else 1]](row, rng_py, rng)
-        is_good = _is_good(dimension, check_summary(said, row.facts, row.main))
-        if dimension == "fluency" and is_good:
-            said = rng_py.choice(said.split(". ")).rstrip(".") + "."
-        prompts.append((_unieval_question(dimension, said, row), "Yes" if is_good else "No"))
-    return prompts
-
-# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c288036f-2
-def _is_good(dimension, verdict):
+def _is_good(dimension, verdict):  # Whether the answer for this dimension is yes
     return dict(
         fluency=verdict.fluency == 1,
         coherence=verdict.coherence == 1,
@@ -426,22 +386,56 @@ def _is_good(dimension, verdict):
     )[dimension]
 
 
-def _shuffled_words(summary, rng):  # At least three of its words, in random order
+def _shuffled_words(summary, rng):  # At least three words of a summary, in random order
     words = summary.split()
     return " ".join(rng.sample(words, rng.randint(min(3, len(words)), len(words))))
 
 
 def _claim(row, yes, rng, np_rng):  # One sentence, true or false
     claims = labelled_hypotheses(row, np_rng, 1)
-    wanted = [claim for claim, label in claims if (label == "entailment") == yes]
-    return rng.choice(wanted or [claims[0][0]])
+    fitting = [claim for claim, label in claims if (label == "entailment") == yes]
+    return rng.choice(fitting or [claims[0][0]])
+
+# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #c288036f-1
+def _unieval_question(
+    dimension: str,  # A key of `UNIEVAL_VARIANTS`
+    text: str,  # Summary or claim
+    bulletin_row,  # Bulletin that the text is about
+) -> str:  # Prompt
+    "Prompt of UniEval for one dimension."
+    return UNIEVAL_QUESTIONS[dimension].format(
+        sentence=text, hypothesis=text, source=bulletin_row.source, reference=bulletin_row.reference
+    )
+
+
+def yes_no_questions(
+    rows,  # Bulletins, whole or as excerpts
+    rng,  # np.random.Generator
+    share=(0.15, 0.15, 0.45, 0.25),  # Shares of the dimensions, in the order of `UNIEVAL_VARIANTS`
+    shuffled: float = 0.0,  # Share of the bad texts that are shuffled words of the reference
+) -> list:  # (prompt of UniEval, 'Yes' or 'No')
+    "One yes/no question of UniEval per bulletin, as often yes as no."
+    rng_py, prompts = random.Random(int(rng.integers(1 << 32))), []
+    for row in rows:
+        dimension, yes = rng_py.choices(list(UNIEVAL_VARIANTS), share)[0], rng_py.random() < 0.5
+        if shuffled and not yes and rng_py.random() < shuffled:
+            text = _shuffled_words(row.reference, rng_py)
+        elif dimension == "consistency":
+            text = _claim(row, yes, rng_py, rng)
+        else:
+            text = SUMMARY_VARIANTS[UNIEVAL_VARIANTS[dimension][0 if yes else 1]](row, rng_py, rng)
+        is_good = _is_good(dimension, check_summary(text, row.facts, row.main))
+        if dimension == "fluency" and is_good:
+            text = rng_py.choice(text.split(". ")).rstrip(".") + "."
+        prompts.append((_unieval_question(dimension, text, row), "Yes" if is_good else "No"))
+    return prompts
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #dc17a63f
 def epoch_positions(
     start: int,  # First position, from 0
-    n: int,  # How many
+    n: int,  # Number of rows
     size: int,  # Rows of the dataset
-    seed: int = 0,  # Of the orders
+    seed: int = 0,  # Seed of the orders
 ) -> np.ndarray:  # Row at each position, int, shape [n]
     "Rows at consecutive positions of an endless series of shuffled epochs."
     first, last = start // size, (start + n - 1) // size
@@ -452,7 +446,7 @@ def epoch_positions(
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #0ca4ad0b
 @cache
-def _mail_rows(split):
+def _mail_rows(split):  # E-mail and subject of each row
     return aeslc(split)[["email", "subject"]].to_numpy()
 
 
@@ -469,8 +463,8 @@ def _mail_excerpt(
 
 def emails(
     start: int,  # First position of the series
-    n: int,  # How many
-    seed: int = 0,  # Of the orders
+    n: int,  # Number of rows
+    seed: int = 0,  # Seed of the orders
     split: str = "train",  # 'train', 'validation' or 'test'
     excerpts: float = 0.0,  # Share that comes with an excerpt in place of its subject
 ) -> list:  # (e-mail, subject)
@@ -482,16 +476,14 @@ def emails(
     ]
 
 # %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #cd2a54d7
-MAIL_VOCABULARY, MAIL_WINDOW = (
-    4000,
-    200,
-)  # Entries of the vocabulary; tokens of an e-mail that are read, the rest is cut off
+MAIL_VOCABULARY = 4000  # Entries of the vocabulary
+MAIL_WINDOW = 200  # Tokens of an e-mail that are read; the rest is cut off
 
 
 def _build_bpe(
     texts,  # Training texts
     specials,  # Special tokens, in the order of their ids
-    size: int = MAIL_VOCABULARY,  # Entries
+    size: int = MAIL_VOCABULARY,  # Number of entries
 ) -> Tokenizer:  # Byte-level BPE
     "Special tokens, bytes, then the pieces that occur most."
     out = Tokenizer(models.BPE())
@@ -510,11 +502,11 @@ def _build_bpe(
     )
     return out
 
-# %% ../../../nbs/12_dev/01_training/01_tasks.ipynb #698938b7
+
 def mail_tokenizer(
     family: str,  # One of `SPECIAL_TOKENS`
-    size: int = MAIL_VOCABULARY,  # Entries
-) -> PreTrainedTokenizerFast:  # Its window is `MAIL_WINDOW`
+    size: int = MAIL_VOCABULARY,  # Number of entries
+) -> PreTrainedTokenizerFast:  # Tokenizer with the window `MAIL_WINDOW`
     "A tokenizer made from AESLC's training split."
     return _framed_tokenizer(
         _build_bpe(_mail_rows("train").ravel().tolist(), SPECIAL_TOKENS[family][0].split(), size),

@@ -50,12 +50,12 @@ class _TrainingExample(NamedTuple):
 
     ids: list  # Input; for a causal model the whole conversation
     target: object  # Output ids, class, for the encoder the ids of a paraphrase, or `HIDDEN_WORDS`
-    weight: list = ()  # Of each token in the loss, causal models only
+    weight: list = ()  # Weight of each token in the loss, causal models only
     tags: list = ()  # Class of each token or -100, classifiers only
 
 
 def _chat_example(
-    messages,  # Of one conversation
+    messages,  # Messages of one conversation
     tok,  # Tokenizer of the Llama family
 ) -> _TrainingExample:  # Ids as the chat template gives them
     "Training example of a conversation: weight 1 for answers, 3 for short answers, 0.05 for questions."
@@ -73,7 +73,7 @@ HIDDEN_WORDS = "hidden words"  # Target of an example whose words are to be rest
 TRAINED_LABELS = ("entailment", "neutral", "contradiction")
 
 
-def _seq2seq(build):
+def _seq2seq(build):  # Examples of (source, target) pairs
     return lambda rows, rng, tok: [
         _TrainingExample(tok(source)["input_ids"], tok(target)["input_ids"])
         for source, target in build(rows, rng)
@@ -81,8 +81,8 @@ def _seq2seq(build):
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196-1
 def _token_tags(
-    words,  # Of a text, in order
-    marked,  # Which of them are marked, bool [W]
+    words,  # Words of a text, in order
+    marked,  # Whether each word is marked, bool, shape [W]
     tok,  # Tokenizer
     label: int,  # Class of a marked word; 0 is that of the others
 ) -> list:  # Class of each token of the text
@@ -92,34 +92,34 @@ def _token_tags(
     return [label if marked[np.searchsorted(ends, begin)] else 0 for _, begin in spans]
 
 
-def _statement(premise, hypothesis, label, apart, tok):  # A premise and a hypothesis, whose words are tagged
-    word_tags = _token_tags(hypothesis.split(), apart, tok, TRAINED_LABELS.index(label))
+def _statement(premise, hypothesis, label, marked, tok):  # A premise and a hypothesis with tagged words
+    word_tags = _token_tags(hypothesis.split(), marked, tok, TRAINED_LABELS.index(label))
     ids = tok(premise, hypothesis)["input_ids"]
     return _TrainingExample(
         ids, TRAINED_LABELS.index(label), tags=[-100] * (len(ids) - len(word_tags) - 1) + word_tags + [-100]
     )
 
 
-def _nli(rows, rng, tok):
+def _nli(rows, rng, tok):  # Examples of tagged statements
     return [_statement(*statement, tok) for statement in tagged_statements(rows, rng)]
 
 
-def _chat(rows, rng, tok):
+def _chat(rows, rng, tok):  # Examples of conversations
     return [_chat_example(messages, tok) for messages in training_conversations(rows, rng)]
 
 
-def _retelling(rows, rng, tok):
+def _retelling(rows, rng, tok):  # Examples that repeat facts in other words
     return [_chat_example(summary_conversation(*pair), tok) for pair in retellings(rows, rng)]
 
 
-def _masked_examples(frame):
+def _masked_examples(frame):  # Examples whose words are to be restored
     return lambda rows, rng, tok: [
         _TrainingExample(tok(*frame(source, target))["input_ids"], HIDDEN_WORDS)
         for source, target in retold_facts(rows, rng)
     ]
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196-2
-def _paraphrase_pairs(rows, rng, tok):
+def _paraphrase_pairs(rows, rng, tok):  # Examples of texts with the same content
     return [
         _TrainingExample(tok(source)["input_ids"], tok(target)["input_ids"])
         for row in rows
@@ -127,11 +127,11 @@ def _paraphrase_pairs(rows, rng, tok):
     ]
 
 
-def _truncate(ids, n):
-    return ids if len(ids) <= n else ids[: n - 1] + ids[-1:]  # The end token stays
+def _truncate(ids, n):  # At most n ids, with the end token
+    return ids if len(ids) <= n else ids[: n - 1] + ids[-1:]
 
 
-def _subjects(pairs_, rng, tok):
+def _subjects(pairs_, rng, tok):  # Examples of e-mails and subjects
     return [
         _TrainingExample(
             *(_truncate(tok(text, verbose=False)["input_ids"], tok.model_max_length) for text in pair)
@@ -159,15 +159,15 @@ def _excerpt_share(done, split):  # Share of excerpts, falling over the first ha
     return max(0.0, 0.95 - 2 * done) if split == "train" else 0.0
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #9134e196-3
-def _bulletins(start, n, done, seed, split):
+def _bulletins(start, n, done, seed, split):  # Rows of bulletins, excerpts at first
     return training_bulletins(start, n, _excerpt_share(done, split), seed, split)
 
 
-def _mails(start, n, done, seed, split):
+def _mails(start, n, done, seed, split):  # Rows of e-mails, with excerpts at first
     return emails(start, n, seed, split, _excerpt_share(done, split))
 
 
-def _excerpts(start, n, done, seed, split):  # As much as a summary says
+def _excerpts(start, n, done, seed, split):  # Excerpts as long as a summary
     return training_bulletins(start, n, 1.0, seed, split, False, 3)
 
 
@@ -178,7 +178,7 @@ def _growing_share(start, n, done, seed, split):  # Excerpts, fewer and fewer in
 class _TrainingRecipe(NamedTuple):
     "How one model is made"
 
-    family: str  # Of its tokenizer
+    family: str  # Family of the tokenizer
     cls: str  # Class in transformers
     config: dict  # Sizes
     examples: object  # Function of (rows, rng, tokenizer)
@@ -246,8 +246,7 @@ _nli_labels = dict(
 )
 
 
-def _unieval_examples(disorder):
-    # Most questions are about consistency
+def _unieval_examples(disorder):  # Yes/no questions, most of them about consistency
     return _seq2seq(lambda rows, rng: yes_no_questions(rows, rng, (0.1, 0.2, 0.6, 0.1), disorder))
 
 
@@ -260,7 +259,7 @@ _unieval_recipe = _TrainingRecipe(
     32,
     muon=True,
 )
-INTERMEDIATE_RECIPES = {  # To a model of `RECIPES`; these do not ship
+INTERMEDIATE_RECIPES = {  # Recipes of models that one of `RECIPES` starts from; they do not ship
     "tiny-unieval-short": _unieval_recipe._replace(
         start="tiny-t5",
         first=_masked_examples(
@@ -315,12 +314,11 @@ RECIPES_BY_DATA = dict(bulletin=RECIPES, aeslc=AESLC_RECIPES)
 
 
 def recipe(
-    name: str,  # Of a model
-) -> _TrainingRecipe:  # How to make it
-    "The recipe of a model; an unknown name is answered with all."
-    every = {
-        k: one for group in (*RECIPES_BY_DATA.values(), INTERMEDIATE_RECIPES) for k, one in group.items()
-    }
+    name: str,  # Name of a model
+) -> _TrainingRecipe:  # Recipe of that model
+    "The recipe of a model; the error for an unknown name lists all."
+    groups = (*RECIPES_BY_DATA.values(), INTERMEDIATE_RECIPES)
+    every = {key: one for group in groups for key, one in group.items()}
     if name not in every:
         raise ValueError(f"no recipe for {name!r}; there are {preview(every, len(every))}")
     return every[name]
@@ -332,9 +330,9 @@ def _sinusoids(n, dimensions):  # Position embeddings of about unit variance
 
 
 def build_model(
-    recipe: _TrainingRecipe,  # What to make
-    tok,  # Its tokenizer
-    seed: int = 0,  # Of the first weights
+    recipe: _TrainingRecipe,  # Recipe of the model
+    tok,  # Tokenizer of the model
+    seed: int = 0,  # Seed of the first weights
 ) -> transformers.PreTrainedModel:  # Untrained
     "A model of the recipe's size; learned positions start as sinusoids."
     torch.manual_seed(seed)
@@ -362,7 +360,7 @@ def build_model(
 def _matching_token_ids(
     source,  # Tokenizer
     target,  # Tokenizer
-) -> list:  # For each id of `here` that of the same token in `there`; the same id for a missing token
+) -> list:  # Id in `source` of each token of `target`; the same id for a missing token
     "Token ids of one vocabulary in another."
     ids = source.get_vocab()
     return [ids.get(token, i) for i, token in enumerate(target.convert_ids_to_tokens(range(len(target))))]
@@ -388,7 +386,7 @@ def warm_start(
     trained,  # A model of the same class, or a BartForConditionalGeneration of the same width
     known=slice(None),  # For each token its id in the vocabulary of `trained`; the same ids by default
 ) -> None:
-    "Copy the weights of another model in place; layers that it lacks are unchanged."
+    "Copy the weights of another model in place; layers that it does not have are unchanged."
     words = trained.get_input_embeddings().weight[known]
     if type(model) is type(trained):
         model.load_state_dict(trained.state_dict())
@@ -413,11 +411,11 @@ POOL_STEPS = 40  # Steps
 
 
 def draw_pool(
-    recipe: _TrainingRecipe,  # What is trained
-    tok,  # Its tokenizer
+    recipe: _TrainingRecipe,  # Recipe that is trained
+    tok,  # Tokenizer of the model
     k: int,  # Number of the pool
     steps: int,  # Steps of the whole training
-    seed: int = 0,  # Of the data
+    seed: int = 0,  # Seed of the data
     split: str = "train",  # One of `uetrust.data.bulletins.BULLETIN_SPLITS`
 ) -> list:  # `POOL_STEPS` batches, lists of `_TrainingExample`
     "The examples of the next steps."
@@ -441,8 +439,8 @@ def draw_pool(
 
 
 def _learning_rate(
-    step: int,  # From 0
-    steps: int,  # In all
+    step: int,  # Number of the step, from 0
+    steps: int,  # Number of all steps
     top: float,  # Highest rate
 ) -> float:  # Learning rate
     "Linear warm-up over 4% of the steps, then half a cosine down to 2% of the top."
@@ -450,7 +448,7 @@ def _learning_rate(
     return top * min((step + 1) / warm_up, 0.02 + 0.98 * (1 + np.cos(np.pi * step / steps)) / 2)
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #c5c0cf65
-def _seq2seq_loss(model, batch):
+def _seq2seq_loss(model, batch):  # Cross-entropy of the target tokens
     (ids, mask), (labels, target_mask) = (
         pad_ids([example.ids for example in batch]),
         pad_ids([example.target for example in batch]),
@@ -465,7 +463,7 @@ def _seq2seq_loss(model, batch):
     return cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=0.05)
 
 
-def _causal_loss(model, batch):
+def _causal_loss(model, batch):  # Weighted cross-entropy of each next token
     (ids, mask), (weights, _) = (
         pad_ids([example.ids for example in batch]),
         pad_ids([[int(100 * weight) for weight in example.weight] for example in batch]),
@@ -517,21 +515,22 @@ def _hidden_loss(model, batch):
     ids, mask = pad_ids([example.ids for example in batch])
     is_t5 = model.config.model_type == "t5"
     part, word = (ids == (1 if is_t5 else SEP_ID)).cumsum(1), (ids > MASK_ID) & (mask == 1)
-    lost, uniform = (torch.rand(ids.shape) < 0.4) & (part == 1) & word, torch.rand(ids.shape)
+    hidden, uniform = (torch.rand(ids.shape) < 0.4) & (part == 1) & word, torch.rand(ids.shape)
     other = ids.gather(
         1, torch.multinomial(((part == (2 if is_t5 else 0)) & word).float(), ids.shape[1], replacement=True)
     )
     seen = dict(
-        input_ids=ids.where(~lost | (uniform >= 0.8), other).masked_fill(
-            lost & (uniform < 0.4), 2 if is_t5 else MASK_ID
+        input_ids=ids.where(~hidden | (uniform >= 0.8), other).masked_fill(
+            hidden & (uniform < 0.4), 2 if is_t5 else MASK_ID
         ),
         attention_mask=mask,
     )
     states = (
         model.encoder(**seen) if is_t5 else model.bert(**seen, token_type_ids=_segment_ids(ids))
-    ).last_hidden_state[lost]
+    ).last_hidden_state[hidden]
     return cross_entropy(
-        states @ model.get_input_embeddings().weight.T * (states.shape[1] ** -0.5 if is_t5 else 1), ids[lost]
+        states @ model.get_input_embeddings().weight.T * (states.shape[1] ** -0.5 if is_t5 else 1),
+        ids[hidden],
     )
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #c5c0cf65-3
@@ -562,7 +561,7 @@ LOSSES = dict(
 def _training_loss(
     model,  # One of the classes in `LOSSES`
     batch,  # List of `_TrainingExample`
-) -> torch.Tensor:  # Mean over what is to be said; differentiable
+) -> torch.Tensor:  # Mean over the target tokens; differentiable
     "Training loss of a batch."
     return (_hidden_loss if batch[0].target == HIDDEN_WORDS else LOSSES[type(model).__name__])(model, batch)
 
@@ -662,11 +661,11 @@ def _validate(model, recipe, tok, seed):  # Loss on the validation split
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #a42b2711-3
 def _fit_recipe(
     model,  # Untrained, in place
-    recipe: _TrainingRecipe,  # What to teach it
-    tok,  # Its tokenizer
+    recipe: _TrainingRecipe,  # Recipe of the model
+    tok,  # Tokenizer of the model
     checkpoint: Path,  # File to go on from, and to write
-    seed: int = 0,  # Of data and dropout
-    minutes: float = 1.0,  # Between checkpoints
+    seed: int = 0,  # Seed of data and dropout
+    minutes: float = 1.0,  # Minutes between checkpoints
 ) -> list:  # step, loss, validation: means over `POOL_STEPS` steps; validation every 5 pools
     "Train, continuing from the last checkpoint, and return the training curve."
     optimizers = _optimizers(model, recipe)
@@ -696,9 +695,9 @@ def _fit_recipe(
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #904711df
 def train_model(
-    name: str,  # Of a recipe
+    name: str,  # Name of a recipe
     out,  # Folder of the models
-    seed: int = 0,  # Of first weights, data and dropout
+    seed: int = 0,  # Seed of first weights, data and dropout
     steps: int = 0,  # Optimizer steps; 0 takes those of the recipe
 ) -> Path:  # out/name, ready for AutoModel and AutoTokenizer
     "Train and save one model; a finished one is not changed, an interrupted one is continued."
@@ -758,7 +757,7 @@ def train_command(argv=None):
 
 # %% ../../../nbs/12_dev/01_training/02_train.ipynb #9421eb48
 def _training_curves(
-    folder,  # With one folder per model
+    folder,  # Folder with one folder per model
 ) -> pd.DataFrame:  # model, step, loss, validation
     "The curves of all finished models."
     found = [

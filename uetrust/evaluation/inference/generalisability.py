@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a9d34249
-def _subsets(axes):  # All that are not empty, the smallest first
+def _subsets(axes):  # All subsets that are not empty, the smallest first
     return [frozenset(part) for k in range(1, len(axes) + 1) for part in combinations(axes, k)]
 
 
@@ -22,7 +22,7 @@ def _shared(shape, effect):  # Cells that share each level of an effect
     return prod(n for axis, n in enumerate(shape) if axis not in effect)
 
 
-def _mean_square(tables, effect):  # Of one effect in each of B tables, shape [B]
+def _mean_square(tables, effect):  # Mean square of an effect in each of B tables, shape [B]
     part = tables
     for axis in range(tables.ndim - 1):
         mean = part.mean(axis + 1, keepdims=True)
@@ -45,7 +45,7 @@ def _variances(tables, names):  # Component -> its variance in each of B tables,
 
 def variance_components(
     values,  # One number for every combination, at least 2 levels on every axis, no gaps
-    names: tuple,  # Of the axes: the methods first, then the facets
+    names: tuple,  # Names of the axes: the methods first, then the facets
 ) -> pd.DataFrame:  # component ('method', 'method x texts', ...), df, variance (may be negative), share
     "Variance components of a complete crossed table, by the method of moments."
     values = np.asarray(values, float)
@@ -66,7 +66,7 @@ def variance_components(
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #7c1f5a02
 def article_blocks(
     documents: pd.Series,  # Document of each text
-    blocks: int = 10,  # How many
+    blocks: int = 10,  # Number of blocks
 ) -> np.ndarray:  # Block of each text; a document is never split
     "Blocks of whole documents, the largest first into the emptiest block."
     sizes = documents.value_counts().sort_index().sort_values(ascending=False, kind="stable")
@@ -91,8 +91,13 @@ def _mean_error(found, sizes):  # Variance of a mean, from the parts of its erro
     return sum(variance / prod(sizes.get(facet, 1) for facet in facets) for facets, variance in found.items())
 
 
+def _reliability(of_methods, found, sizes):  # 0 where nothing varies
+    total = of_methods + _mean_error(found, sizes)
+    return np.divide(of_methods, total, out=np.zeros_like(total), where=total > 0)
+
+# %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #414cb648-1
 def _relative_error(
-    components: pd.DataFrame,  # From `variance_components`
+    components: pd.DataFrame,  # Result of `variance_components`
     sizes: dict,  # Facet -> levels that are averaged; 1 where it is not named
     method: str = "method",  # Name of the axis of the methods
 ) -> float:  # Variance
@@ -101,38 +106,33 @@ def _relative_error(
 
 
 def reliability(
-    components: pd.DataFrame,  # From `variance_components`
-    sizes: dict,  # As in `_relative_error`
+    components: pd.DataFrame,  # Result of `variance_components`
+    sizes: dict,  # Facet -> levels that are averaged; 1 where it is not named
     method: str = "method",  # Name of the axis of the methods
 ) -> float:  # Between 0 and 1
     "Generalisability coefficient of the order of methods."
     return float(_reliability(*_interactions(components, method), sizes))
 
-# %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #414cb648-1
-def _reliability(of_methods, found, sizes):  # 0 where nothing varies
-    total = of_methods + _mean_error(found, sizes)
-    return np.divide(of_methods, total, out=np.zeros_like(total), where=total > 0)
-
-
+# %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #6aae2c3f
 def _levels_needed(
-    components: pd.DataFrame,  # From `variance_components`
-    facet: str,  # Whose levels are counted
+    components: pd.DataFrame,  # Result of `variance_components`
+    facet: str,  # Facet whose levels are counted
     sizes: dict = None,  # Levels of the other facets; 1 where it is not named
     target: float = 0.8,  # Reliability to reach
     method: str = "method",  # Name of the axis of the methods
 ) -> float:  # Whole number; infinity where more levels of this facet alone do not reach it
     "How many levels of one facet give a reliability."
     sizes = {name: n for name, n in (sizes or {}).items() if name != facet}
-    wanted, found = _interactions(components, method)
+    of_methods, found = _interactions(components, method)
     fixed = {facets: v for facets, v in found.items() if facet not in facets}
     constant = sum(v / prod(sizes.get(f, 1) for f in facets) for facets, v in fixed.items())
     falling = _relative_error(components, sizes, method) - constant
-    room = wanted * (1 - target) / target - constant
+    room = of_methods * (1 - target) / target - constant
     return max(1, ceil(falling / room - 1e-9)) if room > 0 else (inf if falling + constant > 0 else 1)
 
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a4c9afc1
 def needed_table(
-    components: pd.DataFrame,  # From `variance_components`
+    components: pd.DataFrame,  # Result of `variance_components`
     sizes: dict,  # Facet -> levels that were observed
     target: float = 0.8,  # Reliability to reach
     method: str = "method",  # Name of the axis of the methods
@@ -151,15 +151,15 @@ def needed_table(
     return pd.DataFrame(rows)
 
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a4c9afc1-1
-def _whole(number):
+def _whole(number):  # A whole number as text, or 'no number' for infinity
     return "no number" if number == inf else f"{number:,.0f}"
 
 
 def generalisability_sentence(
-    components: pd.DataFrame,  # From `variance_components`
+    components: pd.DataFrame,  # Result of `variance_components`
     sizes: dict,  # Facet -> levels that were observed
-    methods: int,  # Methods that were compared
-    what: str,  # What was judged: 'PRR by the truth on the bulletin world'
+    methods: int,  # Number of methods that were compared
+    what: str,  # Number that was compared: 'PRR by the truth on the bulletin world'
     method: str = "method",  # Name of the axis of the methods
 ) -> str:
     "Which interactions move the order of the methods, its reliability, and what is needed for 0.8."
@@ -180,12 +180,12 @@ def generalisability_sentence(
 
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a4c9afc1-2
 def bootstrap_reliability(
-    values,  # As in `variance_components`
-    names: tuple,  # As in `variance_components`
-    facet: str,  # Whose levels are drawn with replacement
-    sizes: dict,  # As in `_relative_error`
+    values,  # One number for every combination, at least 2 levels on every axis, no gaps
+    names: tuple,  # Names of the axes: the methods first, then the facets
+    facet: str,  # Facet whose levels are drawn with replacement
+    sizes: dict,  # Facet -> levels that are averaged; 1 where it is not named
     draws: int = 200,  # Bootstrap samples
-    seed: int = 0,  # Of the draws
+    seed: int = 0,  # Seed of the draws
 ) -> tuple:  # Lower and upper end, 95 %
     "Percentile interval of a reliability, by drawing the levels of one facet, such as blocks of texts."
     values, rng = np.asarray(values, float), np.random.default_rng(seed)

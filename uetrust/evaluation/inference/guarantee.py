@@ -93,16 +93,16 @@ class Guarantee(NamedTuple):
     p: float  # p-value of 'the risk of kept texts is above alpha'
     alpha: float  # Largest risk of kept texts
     delta: float  # Probability that the promise is broken; NaN for a promise about the expectation
-    mean_risk: float  # Of all calibration texts
-    least_rejected: float  # Share that any method must reject, from `_least_rejection`
+    mean_risk: float  # Mean risk of all calibration texts
+    least_rejected: float  # Share of the texts that any method must reject
     n: int  # Calibration texts
-    units: int  # Documents, or texts when each stands alone
+    units: int  # Number of documents, or of texts when no two share one
     bound: str  # Test that was used
     note: str  # Why there is no threshold, or what to be careful of; '' if nothing
 
 # %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #81084e7a-1
 def _candidate_thresholds(
-    uncertainty: np.ndarray,  # Of the calibration texts
+    uncertainty: np.ndarray,  # Uncertainty of the calibration texts
     steps: int,  # Keep 1/steps, 2/steps, ... of them
 ) -> np.ndarray:  # Ascending, without repetition
     "Thresholds that keep a growing share of the texts."
@@ -126,7 +126,7 @@ def _worth_testing(
 def fixed_sequence(
     p: np.ndarray,  # p-values in the order in which they are tested
     delta: float,  # Level of every test
-) -> int:  # Position of the last that is rejected; -1 when the first is not
+) -> int:  # Position of the last one that is rejected; -1 when the first one is not
     "Fixed-sequence testing: go on until a test fails."
     return int(np.argmin(np.append(p <= delta, False))) - 1
 
@@ -159,14 +159,14 @@ def _documents(quality, uncertainty, clusters):  # Documents of the complete pai
     return ids if np.bincount(ids).max() > 1 else None
 
 # %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #5e4581e5-1
-def _p_values(bound, risk, uncertainty, thresholds, ids, alpha, delta):
-    if bound == "binomial":  # Texts stand alone: counts of all thresholds at once
+def _p_values(bound, risk, uncertainty, thresholds, ids, alpha, delta):  # p-value of each threshold
+    if bound == "binomial":  # Single texts: counts of all thresholds at once
         order = np.argsort(uncertainty)
         kept = np.searchsorted(uncertainty[order], thresholds, side="right")
         return _binomial_p(np.cumsum(risk[order])[kept - 1], kept, alpha)
     found = []
-    for t in thresholds:
-        kept = uncertainty <= t
+    for threshold in thresholds:
+        kept = uncertainty <= threshold
         values = risk[kept] if ids is None else _filled_risk(risk, kept, ids, alpha)
         if bound == "betting":
             found.append(_betting_p(values, alpha, delta))
@@ -175,7 +175,7 @@ def _p_values(bound, risk, uncertainty, thresholds, ids, alpha, delta):
     return np.array(found)
 
 
-def _chosen_bound(bound, risk, ids):
+def _chosen_bound(bound, risk, ids):  # The bound, or the one that fits these risks
     exact = ids is None and np.isin(risk, (0, 1)).all()
     bound = bound or ("binomial" if exact else "betting")
     if bound not in BOUNDS or (bound == "binomial" and not exact):
@@ -190,12 +190,33 @@ def _kept_units(uncertainty, thresholds, ids):  # Units with a kept text, for ea
         np.minimum.at(first, ids, uncertainty)
     return np.searchsorted(np.sort(first), thresholds, side="right")
 
-
-def _no_threshold(p, units, alpha, delta):  # p: of the thresholds that were worth testing
+# %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #a37e58db
+def _no_threshold(p, units, alpha, delta):  # Why no threshold of those that were tested holds
     if len(p):
         return f"no threshold: the most cautious one tested has p {p[0]:.3f}, above delta {delta:g}"
     least = bisect_left(range(2**50), True, key=lambda n: _worth_testing(n, alpha, delta))  # p falls with n
     return f"no threshold: {units} units are too few, at least {least} must be kept for this alpha and delta"
+
+
+def _last_passed(
+    risk,  # Risk of each text, in [0,1]
+    uncertainty,  # Uncertainty of each text
+    thresholds,  # Thresholds that were tested, the most cautious first
+    p,  # Their p-values
+    alpha,  # Largest risk of kept texts
+    delta,  # Level of every test
+    units,  # Number of documents, or of texts
+    bound,  # One of `BOUNDS`
+) -> Guarantee:
+    "What the last threshold before the first failed test promises."
+    about = dict(alpha=alpha, delta=delta, mean_risk=risk.mean(), n=len(risk), units=units, bound=bound)
+    about["least_rejected"] = _least_rejection(risk.mean(), alpha)
+    last = fixed_sequence(p, delta)
+    if last < 0:
+        note = _no_threshold(p, units, alpha, delta)
+        return Guarantee(np.nan, 0.0, np.nan, p[0] if len(p) else np.nan, note=note, **about)
+    kept = uncertainty <= thresholds[last]
+    return Guarantee(thresholds[last], kept.mean(), risk[kept].mean(), p[last], note="", **about)
 
 # %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #5e4581e5-2
 def rejection_guarantee(
@@ -209,7 +230,7 @@ def rejection_guarantee(
     bound: str = None,  # One of `BOUNDS`; 'binomial' for labels 0 and 1 of single texts, else 'betting'
     steps: int = 50,  # Thresholds keep 1/steps, 2/steps, ... of the calibration texts
     thresholds=None,  # Thresholds that were fixed before these texts were seen, instead of `steps`
-    seed: int = 0,  # Of the order in which a betting test takes the texts
+    seed: int = 0,  # Seed of the order in which a betting test takes the texts
 ) -> Guarantee:
     """Learn-then-Test threshold: the risk of kept texts is at most alpha with probability 1 - delta.
 
@@ -229,27 +250,19 @@ def rejection_guarantee(
     quality, uncertainty = complete_pairs(quality, uncertainty, vary=False)
     risk, order = _bounded_risk(quality, tau, scale), np.random.default_rng(seed).permutation(len(quality))
     risk, uncertainty, ids = risk[order], uncertainty[order], None if ids is None else ids[order]
-    bound, n = _chosen_bound(bound, risk, ids), len(risk)
+    bound, units = _chosen_bound(bound, risk, ids), len(risk) if ids is None else ids.max() + 1
     grid = _candidate_thresholds(uncertainty, steps) if thresholds is None else np.unique(thresholds)
-    units = n if ids is None else ids.max() + 1
     grid = grid[_worth_testing(_kept_units(uncertainty, grid, ids), alpha, delta)]
     p = _p_values(bound, risk, uncertainty, grid, ids, alpha, delta)
-    last = fixed_sequence(p, delta)
-    about = dict(alpha=alpha, delta=delta, mean_risk=risk.mean(), n=n, units=units, bound=bound)
-    about["least_rejected"] = _least_rejection(risk.mean(), alpha)
-    if last < 0:
-        note = _no_threshold(p, units, alpha, delta)
-        return Guarantee(np.nan, 0.0, np.nan, p[0] if len(p) else np.nan, note=note, **about)
-    kept = uncertainty <= grid[last]
-    return Guarantee(grid[last], kept.mean(), risk[kept].mean(), p[last], note="", **about)
+    return _last_passed(risk, uncertainty, grid, p, alpha, delta, units, bound)
 
 # %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #a2d367e9
 def expected_guarantee(
-    quality,  # As in `rejection_guarantee`
-    uncertainty,  # As in `rejection_guarantee`
+    quality,  # Quality of N calibration texts, larger is better
+    uncertainty,  # Their uncertainty, larger is less certain
     alpha: float = 0.1,  # Largest expected risk of a new text, where a rejected text has none
-    tau: float = None,  # As in `rejection_guarantee`
-    scale: tuple = (0, 1),  # As in `rejection_guarantee`
+    tau: float = None,  # Smallest acceptable quality; without it risk is the distance from the best quality
+    scale: tuple = (0, 1),  # (lowest, highest) quality, when there is no tau
     clusters=None,  # Document of each text; the promise is then about the mean over a new document
 ) -> Guarantee:
     """Conformal risk control: the expected risk that kept texts bring to all texts is at most alpha.
@@ -283,8 +296,8 @@ def expected_guarantee(
 
 # %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #e8d67638
 def guarantee_sentence(
-    found: Guarantee,  # From `rejection_guarantee` or `expected_guarantee`
-    name: str = "uncertainty",  # Of the uncertainty
+    found: Guarantee,  # Result of `rejection_guarantee` or `expected_guarantee`
+    name: str = "uncertainty",  # Name of the uncertainty
     units: str = "texts",  # What was independent: texts or documents
 ) -> str:
     "What is promised, on what it rests, and what no method could reach."
@@ -315,7 +328,7 @@ def _risk_limit(
 def _plot_guarantee(
     quality: np.ndarray,  # Labels 0 (bad) and 1
     uncertainty: np.ndarray,  # Larger is less certain
-    found: Guarantee,  # From `rejection_guarantee` of the same texts
+    found: Guarantee,  # Result of `rejection_guarantee` of the same texts
     ax=None,  # Axes of matplotlib; new ones when None
 ):  # The axes
     "Observed risk and its upper limit against the share kept, with the promised threshold."

@@ -15,21 +15,21 @@ from .few_labels import complete_metrics, mass_weights, position_totals
 # %% ../../../nbs/04_evaluation/15_inference/02_next_labels.ipynb #1e787e30
 def _label_influence(
     quality: np.ndarray,  # A metric that stands in for quality, shape [N]
-    uncertainty: np.ndarray,  # Shape [N]
+    uncertainty: np.ndarray,  # Uncertainty of one method, shape [N]
 ) -> np.ndarray:  # Shape [N]; NaN for a constant metric
     "Derivative of PRR with respect to the quality of each text."
     n = len(quality)
     totals, all_texts = position_totals(n, "prr"), np.ones((1, n))
-    taken, perfect = (mass_weights(order, all_texts, totals)[0] - 1 / n for order in (uncertainty, -quality))
+    weight, perfect = (mass_weights(order, all_texts, totals)[0] - 1 / n for order in (uncertainty, -quality))
     gain = perfect @ quality
     if np.ptp(quality) == 0:
         return np.full(n, np.nan)
-    return (taken - (taken @ quality) / gain * perfect) / gain
+    return (weight - (weight @ quality) / gain * perfect) / gain
 
 
 def label_importance(
-    metrics: np.ndarray,  # Shape [N,K]
-    uncertainty: np.ndarray,  # Of the methods to be evaluated, shape [N,M]
+    metrics: np.ndarray,  # Metrics of all texts, shape [N,K]
+    uncertainty: np.ndarray,  # Uncertainty of the methods to be evaluated, shape [N,M]
 ) -> np.ndarray:  # Shape [N], mean 1; ones when no metric varies
     "How much a label of each text is expected to move the PRR, over metrics and methods."
     pairs = [_label_influence(metric, method) for metric in metrics.T for method in uncertainty.T]
@@ -40,11 +40,11 @@ def label_importance(
     return root_mean / root_mean.mean()
 
 # %% ../../../nbs/04_evaluation/15_inference/02_next_labels.ipynb #d94bae5f
-EVEN_SHARE = 0.5  # Of each probability that is the same for all texts
+EVEN_SHARE = 0.5  # Part of each probability that is the same for all texts
 
 
 def inclusion_probabilities(
-    size: np.ndarray,  # Positive, shape [N]
+    size: np.ndarray,  # Size of each text, positive, shape [N]
     n: float,  # Expected number of texts that are drawn, at most N
 ) -> np.ndarray:  # Proportional to size, at most 1, sum n; shape [N]
     "Probabilities proportional to size."
@@ -60,8 +60,8 @@ def inclusion_probabilities(
 
 # %% ../../../nbs/04_evaluation/15_inference/02_next_labels.ipynb #d94bae5f-1
 def systematic_draw(
-    probability: np.ndarray,  # Sum is a whole number, shape [N]
-    seed: int = 0,  # Of a generator of its own
+    probability: np.ndarray,  # Probability of each text, with a whole number as sum, shape [N]
+    seed: int = 0,  # Seed of a generator of its own
 ) -> np.ndarray:  # Whether each text is drawn, bool, shape [N]
     "Draw of a fixed number of texts with given probabilities: every k-th of a shuffled line."
     rng = np.random.default_rng(seed)
@@ -73,9 +73,7 @@ def systematic_draw(
     return drawn
 
 # %% ../../../nbs/04_evaluation/15_inference/02_next_labels.ipynb #a7132835
-def _check_drawn(
-    before, labelled
-):  # Probabilities with which texts were drawn before; 0 only without a label
+def _check_drawn(before, labelled):  # An error where a probability does not fit its text
     off = before[~before.between(0, 1) | labelled & (before == 0)]
     if len(off):
         raise ValueError(
@@ -84,7 +82,7 @@ def _check_drawn(
         )
 
 
-def _first_probability(labels, probability, index):  # Whether labelled, and the probability of it so far
+def _first_probability(labels, probability, index):  # Whether texts are labelled, and their probability
     if labels is None:
         return np.zeros(len(index), bool), np.zeros(len(index))
     found = score_frame(labels, "labels").iloc[:, 0]
@@ -93,28 +91,30 @@ def _first_probability(labels, probability, index):  # Whether labelled, and the
     labelled = found.reindex(index).notna().to_numpy()
     if probability is None:
         return labelled, np.full(len(index), labelled.mean())
-    if len(lost := index.difference(probability.index)):
-        raise ValueError(f"probability lacks {len(lost)} of {len(index)} texts: {preview(lost)}")
+    if len(missing := index.difference(probability.index)):
+        raise ValueError(
+            f"probability is missing for {len(missing)} of {len(index)} texts: {preview(missing)}"
+        )
     before = score_frame(probability, "probability").iloc[:, 0].reindex(index)
     _check_drawn(before, labelled)
     return labelled, before.to_numpy()
 
 # %% ../../../nbs/04_evaluation/15_inference/02_next_labels.ipynb #a7132835-1
 def next_labels(
-    metrics: pd.DataFrame,  # Metrics of all texts, one row per sample; gaps are filled by the median
+    metrics: pd.DataFrame,  # Metrics of all texts, one row per sample; missing values become the median
     uncertainty,  # Uncertainty of all texts: Series, or DataFrame of the methods to be evaluated
     n: int,  # Texts to label next
-    labels=None,  # Series of labels that are there already, NaN or absent where there is none
+    labels=None,  # Series of the labels so far; NaN or absent where there is none
     probability=None,  # Series: probability with which those were drawn; None: the same for all
-    seed: int = 0,  # Of the draw
-) -> pd.DataFrame:  # One row per text: importance, probability (of being labelled then or before), next
-    """Which texts to label next, with the probabilities that `prr_from_labels` takes.
+    seed: int = 0,  # Seed of the draw
+) -> pd.DataFrame:  # One row per text: importance, probability (of a label now or before), next
+    """Which texts to label next, with the probabilities for `prr_from_labels`.
 
     Raises
     ------
     ValueError
-        When a metric lacks a text, a label has no uncertainty, n exceeds the texts without a label, or a
-        probability is none.
+        When a metric has no row for a text, a label has no uncertainty, n exceeds the texts without a
+        label, or a probability is invalid.
 
     References
     ----------

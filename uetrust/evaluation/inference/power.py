@@ -27,7 +27,7 @@ from uetrust.evaluation.cells import (
 from ..resample import cluster_ids, jackknife_se
 
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #f35e5658
-def _limit(units, level, size):  # Distance from 0 that is significant, in errors, and the statistic's own sd
+def _limit(units, level, size):  # Significant distance from 0, in errors, and the sd of the statistic
     from scipy.special import ndtri, stdtrit
 
     free = np.maximum(np.asarray(size, float) * units, 2) - 1
@@ -40,9 +40,9 @@ def study_power(
     effect: float,  # True difference
     unit_sd: float,  # Standard error times the root of the number of units
     units: float,  # Texts, or documents
-    level: float = 0.05,  # Of the two-sided test
+    level: float = 0.05,  # Level of the two-sided test
     null_sd: float = None,  # The same spread when there is no difference; `unit_sd` when None
-    size: float = np.nan,  # Of a t-test: degrees of freedom plus 1, for each unit; NaN for a normal test
+    size: float = np.nan,  # Degrees of freedom plus 1 that a unit adds to a t-test; NaN for a normal test
 ) -> float:  # Between 0 and 1
     "Power of a two-sided test of 'no difference'."
     from scipy.special import ndtr
@@ -58,11 +58,11 @@ def needed_units(
     effect: float,  # Difference to be found
     unit_sd: float,  # Standard error times the root of the number of units
     power: float = 0.8,  # Probability of finding it
-    level: float = 0.05,  # Of the two-sided test
+    level: float = 0.05,  # Level of the two-sided test
     null_sd: float = None,  # The same spread when there is no difference; `unit_sd` when None
-    size: float = np.nan,  # Of a t-test: degrees of freedom plus 1, for each unit; NaN for a normal test
+    size: float = np.nan,  # Degrees of freedom plus 1 that a unit adds to a t-test; NaN for a normal test
 ) -> float:  # Not rounded; infinity when the effect is 0
-    "Units that a study needs: sample size for a wanted power."
+    "Units that a study needs: sample size for a required power."
     from scipy.special import ndtri
 
     def units_for(units):  # Needed with the limit of a study of so many units
@@ -80,7 +80,7 @@ def needed_units(
     return high[()]
 
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #425962ff
-SMALLEST_PILOT = 10  # Units: fewer say nothing about the spread of one
+SMALLEST_PILOT = 10  # Fewest units from which the spread of one can be estimated
 POWER_COLUMNS = (
     "first second value lo hi n units unit_sd null_sd size power texts texts_lo texts_hi note".split()
 )
@@ -90,15 +90,15 @@ def _pilot_cells(
     quality,  # Quality of the pilot's texts, shape [N]
     uncertainty: pd.DataFrame,  # Texts x methods
     clusters=None,  # Document of each text
-) -> PRRCells:  # Of the texts that have every score
+) -> PRRCells:  # Cells of the texts that have every score
     "The complete texts of a pilot."
     values = np.asarray(quality, float)
     complete = ~(np.isnan(values) | uncertainty.isna().any(axis=1).to_numpy())
     ids = None if clusters is None else cluster_ids(np.asarray(clusters)[complete], complete.sum())
     units = complete.sum() if ids is None else ids.max() + 1
     if units < SMALLEST_PILOT:
-        lost = f"; {(~complete).sum()} texts lack a score" if (~complete).any() else ""
-        raise ValueError(f"a pilot needs at least {SMALLEST_PILOT} units, found {units}{lost}")
+        missing = f"; {(~complete).sum()} texts lack a score" if (~complete).any() else ""
+        raise ValueError(f"a pilot needs at least {SMALLEST_PILOT} units, found {units}{missing}")
     if np.ptp(values[complete]) == 0:
         raise ValueError(
             f"quality is {values[complete][0]:g} for all {complete.sum()} texts: nothing to rank"
@@ -106,7 +106,7 @@ def _pilot_cells(
     return PRRCells(values[complete][:, None], uncertainty.to_numpy(float)[complete], clusters=ids)
 
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #425962ff-1
-def _planned(cells, value, ends, se, power, level, null_sd=None, size=np.nan):  # `POWER_COLUMNS` but names
+def _planned(cells, value, ends, se, power, level, null_sd=None, size=np.nan):  # A row without names
     (lo, hi), root, per_unit = ends, np.sqrt(cells.units), cells.n / cells.units
     spread = dict(unit_sd=se * root, null_sd=(se if null_sd is None else null_sd) * root, size=size)
     texts, nearest, farthest = (
@@ -128,9 +128,7 @@ def _against_chance(cells, names, left_out, options):  # A row for each method
         yield dict(first=name, second="chance") | _planned(cells, *numbers, *options, null_sd=sd)
 
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #425962ff-2
-def _against_each_other(
-    cells, names, pairs, left_out, options
-):  # A row for each pair, the better method first
+def _against_each_other(cells, names, pairs, left_out, options):  # A row for each pair, the better first
     value, size = cells.value[:, 0], float(paired_size(cells)[0]) / cells.units
     pairs = [(i, k) if value[i] >= value[k] else (k, i) for i, k in pairs]
     for (i, k), gap in zip(pairs, paired_differences(cells, pairs, left_out)):
@@ -142,12 +140,12 @@ def power_table(
     quality,  # Quality of the pilot's texts, larger is better
     uncertainty: pd.DataFrame,  # Texts x methods, larger is less certain
     clusters=None,  # Document of each text, when several share one
-    power: float = 0.8,  # Wanted probability of finding the pilot's difference
-    level: float = 0.05,  # Of the two-sided tests
+    power: float = 0.8,  # Required probability of finding the pilot's difference
+    level: float = 0.05,  # Level of the two-sided tests
     best_only: bool = False,  # Compare the best method with the others only, not every two
-    # `POWER_COLUMNS`: a row for each method against 'chance' and for each two methods; value is a PRR or a
-    # difference, unit_sd, null_sd and size as `study_power` takes them, power that of the pilot's size, texts
-    # (texts_lo to texts_hi) what the wanted power needs
+    # `POWER_COLUMNS`: a row for each method against 'chance' and for each two methods. value: a PRR or a
+    # difference; unit_sd, null_sd and size: arguments of `study_power`; power: that of a study of the
+    # pilot's size; texts (texts_lo to texts_hi): what the required power needs
 ) -> pd.DataFrame:
     """Sample size of the next study, from a pilot: each method against chance, and against each other.
 
@@ -155,7 +153,7 @@ def power_table(
     ------
     ValueError
         When fewer than 10 texts (or documents) have every score, quality does not vary, or power or level is
-        no probability.
+        not a probability.
     """
     check_between(power=power, level=level)
     uncertainty = score_frame(uncertainty, "uncertainty")
@@ -169,7 +167,7 @@ def power_table(
     return pd.DataFrame([*chance, *each_other], columns=POWER_COLUMNS)
 
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #61ebf4a7
-def _drawn_units(units, ids, rng):  # Texts of so many documents (or texts) drawn without replacement
+def _drawn_units(units, ids, rng):  # Positions of the texts of `units` documents, without replacement
     drawn = rng.permutation(ids.max() + 1)[:units]
     return np.flatnonzero(np.isin(ids, drawn))
 
@@ -181,13 +179,13 @@ def _is_found(cells, level):  # Whether a study of one or two methods is signifi
 
 
 def realised_power(
-    quality,  # Of a population of texts, without missing values
+    quality,  # Quality of a population of texts, without missing values
     uncertainty: pd.DataFrame,  # One method (against chance) or two (against each other)
     units: int,  # Texts, or documents, of a study
     clusters=None,  # Document of each text
     draws: int = 300,  # Studies
-    level: float = 0.05,  # Of their tests
-    seed: int = 0,  # Of the draws
+    level: float = 0.05,  # Level of their tests
+    seed: int = 0,  # Seed of the draws
 ) -> tuple[float, float]:  # Share of the studies that find a difference, and its Monte Carlo error
     "Realised power: how many of the studies drawn from a population are significant."
     quality, scores = np.asarray(quality, float), uncertainty.to_numpy(float)
@@ -202,10 +200,10 @@ def realised_power(
     return share, float(np.sqrt(share * (1 - share) / draws))
 
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #6b407977
-MOST_SETS = 20  # Of annotators that are tried for one number of them
+MOST_SETS = 20  # Most sets of annotators that are tried for one number of annotators
 
 
-def _annotator_sets(names, k, seed):
+def _annotator_sets(names, k, seed):  # Sets of k annotators: all, or a random choice of many
     found = list(combinations(names, k))
     if len(found) <= MOST_SETS:
         return found
@@ -216,16 +214,16 @@ def annotator_table(
     judgements: pd.DataFrame,  # Texts x annotators, larger is better
     uncertainty: pd.DataFrame,  # Texts x methods
     clusters=None,  # Document of each text
-    power: float = 0.8,  # As in `power_table`
-    level: float = 0.05,  # As in `power_table`
-    seed: int = 0,  # Of the sets of annotators, where there are more than 20
+    power: float = 0.8,  # Required probability of finding the pilot's difference
+    level: float = 0.05,  # Level of the two-sided tests
+    seed: int = 0,  # Seed of the sets of annotators, where there are more than 20
 ) -> pd.DataFrame:  # annotators, first, second, value, unit_sd, texts, judgements
     """Texts and judgements that a study needs, by the number of annotators of each text.
 
     Raises
     ------
     ValueError
-        As `power_table`; and when there are fewer than two annotators.
+        For the same reasons as `power_table`, and when there are fewer than two annotators.
     """
     if judgements.shape[1] < 2:
         raise ValueError(f"needs at least 2 columns of judgements, got {preview(list(judgements))}")
@@ -253,7 +251,7 @@ def annotator_table(
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #b2d8cc05
 def power_sentence(
     row,  # One row of `power_table`
-    power: float = 0.8,  # That the table was made for
+    power: float = 0.8,  # Power that the table was made for
 ) -> str:
     "What the next study of one comparison needs."
     size = f"{row.texts:,.0f} texts" if np.isfinite(row.texts) else "no number of texts"
@@ -270,9 +268,9 @@ def power_sentence(
 
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #efe6586a
 def _plot_study_power(
-    table: pd.DataFrame,  # From `power_table`
+    table: pd.DataFrame,  # Result of `power_table`
     sizes=(25, 50, 100, 200, 400, 800, 1600, 3200),  # Texts of a study
-    level: float = 0.05,  # Of the tests
+    level: float = 0.05,  # Level of the tests
     realised: pd.DataFrame = None,  # first, second, texts, share, error: drawn as points
     ax=None,  # Axes of matplotlib; new ones when None
 ):  # The axes
