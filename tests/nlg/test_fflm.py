@@ -514,7 +514,7 @@ def test_spacys_answer_is_taken_apart(monkeypatch):
 
 
 def test_a_missing_component_stops_the_tuning():
-    with pytest.raises(ValueError, match="1 of 3 items lack a component"):
+    with pytest.raises(ValueError, match="1 of 3 items have a missing component"):
         tune_fflm(np.array([[1, 2, 3], [1, np.nan, 3], [0, 0, 0]]), [True, False, True])
 
 
