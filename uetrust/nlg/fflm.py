@@ -554,7 +554,7 @@ def _mean_probability_drop(
 _DROP_FORMULA = (
     r"\frac1{|W|}\sum_{w\in W}\left(p(w\mid x)-p(w\mid x_{masked})\right),\quad x_{masked}\text{ hides }"
 )
-_FULL_STOPS_PITFALL = "A word with a stop attached is not counted, so most last words of sentences are skipped. "
+_STOPS_PITFALL = "A word with a full stop is not counted, so most last words of sentences are skipped. "
 
 
 @nlg(
@@ -562,7 +562,7 @@ _FULL_STOPS_PITFALL = "A word with a stop attached is not counted, so most last 
     cite=COCO_CITATION + ", token",
     dim="consistency",
     formula=_DROP_FORMULA + r"\text{ the words of the summary}",
-    pitfall=_FULL_STOPS_PITFALL + "Rewording hides nothing, so a reworded summary scores near 0.",
+    pitfall=_STOPS_PITFALL + "Rewording hides nothing, so a reworded summary scores near 0.",
 )
 def coco_token(
     coco_words: list,  # W words of the summary, split at spaces
@@ -579,7 +579,7 @@ def coco_token(
     cite=COCO_CITATION + ", span",
     dim="consistency",
     formula=_DROP_FORMULA + r"\text{ the words of the summary and two tokens on each side}",
-    pitfall=_FULL_STOPS_PITFALL + "The order of maskings by quality differs between data sets.",
+    pitfall=_STOPS_PITFALL + "The order of maskings by quality differs between data sets.",
 )
 def coco_span(
     coco_words: list,  # W words of the summary, split at spaces
@@ -596,7 +596,7 @@ def coco_span(
     cite=COCO_CITATION + ", sent",
     dim="consistency",
     formula=_DROP_FORMULA + r"\text{ each sentence with a word of the summary}",
-    pitfall=_FULL_STOPS_PITFALL
+    pitfall=_STOPS_PITFALL
     + "One common word, such as a preposition, hides a whole sentence: often nearly everything is hidden.",
 )
 def coco_sentence(
@@ -614,7 +614,7 @@ def coco_sentence(
     cite=COCO_CITATION + ", doc",
     dim="consistency",
     formula=_DROP_FORMULA + r"\text{ everything}",
-    pitfall=_FULL_STOPS_PITFALL + "A source of nothing but masks is unlike anything the model was trained on.",
+    pitfall=_STOPS_PITFALL + "A source of nothing but masks is unlike anything the model was trained on.",
 )
 def coco_document(
     coco_words: list,  # W words of the summary, split at spaces

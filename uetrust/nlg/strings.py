@@ -32,14 +32,14 @@ def _normalised_answer(
 
 def normalised_words(
     text: str,  # Any text
-) -> list:  # Its words by the rule of Q2 and TRUE
+) -> list:  # Words by the rule of Q2 and TRUE
     "Normalised words of a text, without articles, *in* and *our*."
     return _normalised_answer(text, ARTICLES_IN_OUR).split()
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #721bc327
 def _token_f1(
     a: list,  # Tokens of one answer
-    b: list,  # Tokens of the other
+    b: list,  # Tokens of the other answer
     both_empty: float = 1.0,  # Value when neither has a token
 ) -> float:  # In [0,1]
     "Token F1: harmonic mean of the shares of tokens that two answers have in common."
@@ -51,7 +51,7 @@ def _token_f1(
 
 def squad_f1(
     a: str,  # Answer
-    b: str,  # Other answer
+    b: str,  # The other answer
 ) -> float:  # In [0,1]; 1 for two empty answers
     "Token F1 as in SQuAD, QAGS and QuestEval."
     return _token_f1(_normalised_answer(a).split(), _normalised_answer(b).split())
@@ -59,7 +59,7 @@ def squad_f1(
 # %% ../../nbs/07_nlg/08_strings.ipynb #721bc327-1
 def squad_exact_match(
     a: str,  # Answer
-    b: str,  # Other answer
+    b: str,  # The other answer
 ) -> int:  # 1 when equal after normalisation
     "Exact match after normalisation, as in QAGS."
     return int(_normalised_answer(a) == _normalised_answer(b))
@@ -67,7 +67,7 @@ def squad_exact_match(
 # %% ../../nbs/07_nlg/08_strings.ipynb #721bc327-2
 def q2_f1(
     a: str,  # Answer
-    b: str,  # Other answer
+    b: str,  # The other answer
 ) -> float:  # In [0,1]; 0 for two empty answers
     "Token F1 as in Q2."
     return _token_f1(normalised_words(a), normalised_words(b), 0.0)
@@ -75,7 +75,7 @@ def q2_f1(
 # %% ../../nbs/07_nlg/08_strings.ipynb #721bc327-3
 def feqa_f1(
     a: list,  # Tokens of an answer, from NLTK's word_tokenize
-    b: list,  # Tokens of the other
+    b: list,  # Tokens of the other answer
 ) -> float:  # In [0,1]; 1 for two empty answers
     "Token F1 as in FEQA, without normalisation."
     return _token_f1(a, b)
@@ -83,7 +83,7 @@ def feqa_f1(
 
 def _answer_edit_distance(
     a: str,  # Answer
-    b: str,  # Other answer
+    b: str,  # The other answer
 ) -> int:  # Insertions, deletions and substitutions of characters; lower is better
     "Edit (Levenshtein) distance between normalised answers, as in QAGS."
     from nltk.metrics.distance import edit_distance as levenshtein
@@ -97,7 +97,7 @@ TRUE_CITATION = (
 COPYING_PITFALL = "Against the source it measures copying: "
 
 
-def _true_words(*texts):  # Words of each
+def _true_words(*texts):  # Normalised words of each text; an error where none has a word
     words = list(map(normalised_words, texts))
     require_words(*words)
     return words
