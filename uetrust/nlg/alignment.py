@@ -356,7 +356,7 @@ def ctc_embedding(
     ),
 )
 def ctc_embedding_relevance(
-    cosines_hypothesis_source: np.ndarray,  # Matrix [Th,Ts]
+    cosines_hypothesis_source: np.ndarray,  # Cosines of the tokens of summary and source, shape [Th,Ts]
     cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference
 ) -> float:  # 1 when the summary is in the source and the reference in the summary; higher is better
     "CTC relevance with the embedding aligner: consistency times the recall of the references."

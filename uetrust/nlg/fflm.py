@@ -345,7 +345,7 @@ UNCAPITALISED = ("the", "a", "this", "there", "an", "in", "on")
 
 def restore_capitals(
     hypothesis: str,  # Summary in lower case
-    source: str,  # Where capitals are looked up
+    source: str,  # Text in which capitals are looked up
 ) -> str:  # Words separated by single spaces
     "Summary with the capitals of the source restored."
 
@@ -477,7 +477,7 @@ COCO_MASKINGS = ("token", "span", "sentence", "document")
 
 def content_words(
     tokens,  # Tokens of the summary
-    tags,  # Their universal part-of-speech tags
+    tags,  # Universal part-of-speech tag of each token
 ) -> list:  # Tokens, in order
     "Content words of a summary, by part of speech."
     return [token for token, tag in zip(tokens, tags, strict=True) if tag not in FUNCTION_TAGS]

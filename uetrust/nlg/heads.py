@@ -242,10 +242,10 @@ def _number_known(number, source):
 
 def _is_supported(
     text: str,  # Entity of the summary
-    kind: str,  # Its type: PERSON, GPE, DATE, ...
+    kind: str,  # Type of the entity: PERSON, GPE, DATE, ...
     named: set,  # Entities of the source, cleaned
     source: str,  # Source, lower case
-) -> bool:  # Whether the source has it
+) -> bool:
     "Whether an entity of the summary is found in the source, in one spelling or another."
     name = _cleaned(text)
     singular = name.removesuffix("s")

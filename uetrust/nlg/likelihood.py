@@ -479,7 +479,7 @@ NARCISSISM_MODELS = dict(_table_rows())
 
 def _narcissism_model(
     name: str,  # Name that the study prints, such as 'GPT2'
-) -> NarcissismModel:  # Its checkpoint, prompts and scores
+) -> NarcissismModel:  # Checkpoint, prompts and scores
     "Model of the self-bias study, by name."
     if name not in NARCISSISM_MODELS:
         raise LookupError(

@@ -190,7 +190,7 @@ def _probability_grid(logits):
 
 
 def _summac_zs_value(
-    grid_probabilities: np.ndarray,  # Probabilities [S,H,3]
+    grid_probabilities: np.ndarray,  # Class probabilities of each pair of parts, shape [S,H,3]
     op1: str = "max",  # Aggregation over the source: 'max', 'mean' or 'min'
     op2: str = "mean",  # Aggregation over the summary
     entailment: bool = True,  # Count entailment
@@ -311,7 +311,7 @@ def _load_summac_conv_head(
 
 
 def nli_histograms(
-    grid_probabilities: np.ndarray,  # Probabilities [S,H,3]
+    grid_probabilities: np.ndarray,  # Class probabilities of each pair of parts, shape [S,H,3]
     edges: np.ndarray = SUMMAC_CONV_BINS,  # B+1 edges; the last bin is closed
     labels: str = "e",  # Letters of 'ecn': each class adds B counts
     most: int = 10,  # Summary sentences that count
@@ -332,7 +332,7 @@ def nli_histograms(
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #68ead6ea-2
 def _summac_conv_logits(
-    grid_probabilities: np.ndarray,  # Probabilities [S,H,3]
+    grid_probabilities: np.ndarray,  # Class probabilities of each pair of parts, shape [S,H,3]
     head: dict = SUMMAC_CONV_WEIGHTS,  # Weights of the head
     agg: str = "mean",  # Aggregation over the summary: 'mean', 'min', 'max', or 'all'
     edges: np.ndarray = SUMMAC_CONV_BINS,  # B+1 edges of the bins

@@ -81,7 +81,7 @@ def fit_gaussian(
 
 # %% ../../nbs/03_ue/03_density.ipynb #6e6fd175-2
 def gaussian_distance(
-    states,  # Shape [N,D]
+    states,  # States to measure, shape [N,D]
     fit: Gaussian,  # As `fit_gaussian` returns it
 ) -> np.ndarray:  # Shape [N]; NaN for a state with NaN, infinite outside the subspace of the training states
     "Mahalanobis distance from a fitted Gaussian, in float64."
@@ -92,9 +92,9 @@ def gaussian_distance(
 
 # %% ../../nbs/03_ue/03_density.ipynb #6e6fd175-3
 def mahalanobis_distance(
-    states,  # Shape [N,D]
+    states,  # States to measure, shape [N,D]
     train,  # Training states, shape [n,D]
-    shrinkage=None,  # As in `fit_gaussian`
+    shrinkage=None,  # Intensity in [0,1]; None chooses it as `fit_gaussian` does
 ) -> np.ndarray:  # Shape [N]; NaN where a state holds NaN
     "Mahalanobis distance from training states: fit and distance in one."
     return gaussian_distance(states, fit_gaussian(train, shrinkage))
@@ -129,7 +129,7 @@ def fit_gaussian_he2024(
 
 # %% ../../nbs/03_ue/03_density.ipynb #6733534c-3
 def gaussian_distance_he2024(
-    states,  # Shape [N,D]
+    states,  # States to measure, shape [N,D]
     fit: ReleasedGaussian,  # As `fit_gaussian_he2024` returns it
 ) -> np.ndarray:  # float32, shape [N]; NaN where rounding made the square negative
     "Mahalanobis distance in the released precision."
@@ -139,7 +139,7 @@ def gaussian_distance_he2024(
 
 # %% ../../nbs/03_ue/03_density.ipynb #6733534c-4
 def mahalanobis_distance_he2024(
-    states,  # Shape [N,D]
+    states,  # States to measure, shape [N,D]
     train,  # Training states, shape [n,D]
 ) -> np.ndarray:  # float32, shape [N]; NaN where rounding made the square negative
     "Mahalanobis distance as released: fit and distance in one."
@@ -156,7 +156,7 @@ CHEN2010 = "Chen et al. 2010, OAS as in scikit-learn, https://doi.org/10.1109/TS
 @stat(unit="a fit", cite=f"{LEE2018}; {CHEN2010}")
 def train_gaussian(
     train_states: np.ndarray,  # States of training texts, shape [n,D]
-    shrinkage=None,  # As in `fit_gaussian`
+    shrinkage=None,  # Intensity in [0,1]; None chooses it as `fit_gaussian` does
 ) -> Gaussian:  # One for all items
     "Mean and covariance of the states of the training texts."
     return fit_gaussian(train_states, shrinkage)
@@ -165,7 +165,7 @@ def train_gaussian(
 @stat(unit="a fit", cite=f"{REN2023}; {CHEN2010}")
 def background_gaussian(
     background_states: np.ndarray,  # States of texts of any kind, shape [n,D]
-    shrinkage=None,  # As in `fit_gaussian`
+    shrinkage=None,  # Intensity in [0,1]; None chooses it as `fit_gaussian` does
 ) -> Gaussian:  # One for all items
     "Mean and covariance of the states of background texts, of any kind."
     return fit_gaussian(background_states, shrinkage)

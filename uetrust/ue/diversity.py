@@ -99,8 +99,8 @@ def mean_off_diagonal(
     ),
 )
 def num_sets(
-    entail: np.ndarray,  # Shape [K,K]
-    contra: np.ndarray,  # Shape [K,K]
+    entail: np.ndarray,  # Probability that sample i entails sample j, shape [K,K]
+    contra: np.ndarray,  # Probability that sample i contradicts sample j, shape [K,K]
 ) -> float:  # 1 to K; higher is less certain
     "Number of groups of samples joined by entailment over contradiction in both directions."
     from scipy.sparse.csgraph import connected_components
@@ -142,7 +142,7 @@ def _no_values(items):  # All NaN: the plain function computes each item
 
 
 def means_off_diagonal(
-    pairwise: np.ndarray,  # Shape [n,K,K]
+    pairwise: np.ndarray,  # A number for each pair of samples of each item, shape [n,K,K]
 ) -> np.ndarray:  # Shape [n]; NaN where `mean_off_diagonal` must compute it
     "`mean_off_diagonal` of many items."
     if not _comparable(pairwise):
@@ -214,7 +214,7 @@ def contra_affinity(
     ),
 )
 def deg_mat(
-    entail_affinity: np.ndarray,  # Shape [K,K]
+    entail_affinity: np.ndarray,  # Mutual entailment of samples, shape [K,K]
 ) -> float:  # 0 when all samples agree; higher is less certain
     "Degree matrix: mean disagreement between samples, by entailment."
     sample_count(entail_affinity)
@@ -231,7 +231,7 @@ def deg_mat(
     ),
 )
 def deg_mat_contra(
-    contra_affinity: np.ndarray,  # Shape [K,K]
+    contra_affinity: np.ndarray,  # Absence of contradiction between samples, shape [K,K]
 ) -> float:  # 0 when no sample contradicts another; higher is less certain
     "Degree matrix: mean disagreement between samples, by contradiction."
     return deg_mat(contra_affinity)
@@ -247,7 +247,7 @@ def deg_mat_contra(
     ),
 )
 def deg_mat_jaccard(
-    jaccard: np.ndarray,  # Shape [K,K]
+    jaccard: np.ndarray,  # Share of common words of samples, shape [K,K]
 ) -> float:  # 0 when all samples use the same words; higher is less certain
     "Degree matrix: mean disagreement between samples, by shared words."
     return deg_mat(jaccard)
@@ -285,7 +285,7 @@ def _with_greedy(probability, label):  # Mean probability of a class, both ways
     ),
 )
 def deg_greedy(
-    nli_probability: np.ndarray,  # Shape [1+K,1+K,3]
+    nli_probability: np.ndarray,  # Class probabilities, greedy text first, shape [1+K,1+K,3]
 ) -> float:  # 0 when every sample says the same; higher is less certain
     "Mean disagreement of the samples with the greedy summary, by entailment."
     return 1 - _with_greedy(nli_probability, 2)
@@ -303,7 +303,7 @@ def deg_greedy(
     pitfall="Samples about different things do not contradict the greedy summary and make it look certain.",
 )
 def deg_greedy_contra(
-    nli_probability: np.ndarray,  # Shape [1+K,1+K,3]
+    nli_probability: np.ndarray,  # Class probabilities, greedy text first, shape [1+K,1+K,3]
 ) -> float:  # 0 when no sample contradicts it; higher is less certain
     "Mean disagreement of the samples with the greedy summary, by contradiction."
     return _with_greedy(nli_probability, 0)
@@ -523,7 +523,7 @@ def _eccentricities(spectra: _Spectra, threshold=0.9):
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #f1aacf53
 def plot_sample_graph(
-    affinity: np.ndarray,  # Shape [K,K], in [0,1]
+    affinity: np.ndarray,  # Agreement of samples in [0,1], shape [K,K]
     names=None,  # A short name for each sample; 1 to K when None
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
@@ -587,7 +587,7 @@ def heat_spectrum(
     ),
 )
 def kle(
-    heat_spectrum: np.ndarray,  # Shape [K]
+    heat_spectrum: np.ndarray,  # Eigenvalues of the heat kernel, shape [K]
     scale: bool = True,  # Divide by log K
 ) -> float:  # 1 when no sample has to do with another; higher is less certain
     "Kernel language entropy: von Neumann entropy of the heat kernel of samples."
@@ -665,7 +665,7 @@ def cluster_sizes(
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #b9da23b2-3
 def numbered(
-    clusters: np.ndarray,  # Shape [n,K]
+    clusters: np.ndarray,  # Cluster of each sample of each item, shape [n,K]
 ) -> bool:
     "Whether the clusters of many items are numbers below K, as `cluster_sizes` needs them."
     whole = clusters.ndim == 2 and clusters.dtype.kind in "iu" and clusters.shape[1] > 0

@@ -197,7 +197,7 @@ def s_rmi(
 # %% ../../nbs/03_ue/08_ensemble.ipynb #532c0b9a
 def beam_weights(
     beam_score,  # Score of each hypothesis in the search, shape [B]
-    beam_length,  # Its tokens with the start token, shape [B], each at least 2
+    beam_length,  # Tokens of each hypothesis with the start token, shape [B], at least 2
 ) -> np.ndarray:  # Shape [B], sum 1
     "Released weights of hypotheses: a softmax of the corrected scores."
     score, length = np.asarray(beam_score, float), np.asarray(beam_length, float)
@@ -237,7 +237,7 @@ def t_tu_he2024(
     beam_pe_tu: list,  # Total uncertainty of each token, B arrays [L]
     beam_score: np.ndarray,  # Score in the search, shape [B]
     beam_length: np.ndarray,  # Tokens with the start token, shape [B]
-) -> float:  # As `t_tu`
+) -> float:  # 0 when all members were certain of the same words
     "Token-level total uncertainty as released: weighted mean over hypotheses."
     return _over_beams(beam_pe_tu, beam_score, beam_length)
 

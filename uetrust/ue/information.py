@@ -52,7 +52,7 @@ def msp(
 )
 def msp_he2024(
     processed_logp: np.ndarray,  # log p of each token after the decoding rules, shape [L]
-) -> float:  # As `msp`; a forced token adds 0
+) -> float:  # 0 when every token was certain or forced; grows with length
     "Minus the log-probability of the text after the decoding rules."
     return msp(processed_logp)
 
@@ -166,7 +166,7 @@ def _means(values: Ragged):
 def mte_he2024(
     processed_entropy: np.ndarray,  # Entropy at each token after the decoding rules, shape [L]
     processed_finite: np.ndarray,  # Tokens that the rules allowed at each step, shape [L]
-) -> float:  # As `mte`, about V times smaller
+) -> float:  # About V times smaller than `mte`
     "Mean token entropy as released: a mean over the allowed tokens where the definition has a sum."
     return defined_mean(np.asarray(processed_entropy, float) / processed_finite)
 
@@ -304,8 +304,8 @@ def mcnse(
 )
 def mcnse_lmp(
     sample_total: np.ndarray,  # Log-probability of each drawn text with its end token, shape [K]
-    sample_length: np.ndarray,  # Its tokens without the end, shape [K]
-) -> float:  # As `mcnse`, a little larger
+    sample_length: np.ndarray,  # Tokens of each drawn text without the end, shape [K]
+) -> float:  # A little larger than `mcnse`
     "`mcnse` as in LM-Polygraph: the end token counts in the numerator and not in the denominator."
     filled = np.asarray(sample_length) > 0
     if not filled.any():

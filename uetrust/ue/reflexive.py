@@ -160,10 +160,10 @@ def _value(match, scale):
         return float(match["bare"]) / scale
     if match["percent"]:
         return float(match["percent"]) / 100
-    a, b = float(match["a"]), float(match["b"])
-    if a == b == 50:  # 50/50 is not a fraction
+    part, whole = float(match["a"]), float(match["b"])
+    if part == whole == 50:  # 50/50 is not a fraction
         return 0.5
-    return a / b if b else float("inf")
+    return part / whole if whole else float("inf")
 
 
 def _phrase(line):  # A list with the value of the phrase that fills the line; else an empty list

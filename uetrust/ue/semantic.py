@@ -88,8 +88,8 @@ def _check_several(clusters):
     ),
 )
 def semantic_entropy(
-    sample_mean_logp: np.ndarray,  # Shape [K]
-    clusters: np.ndarray,  # Shape [K]
+    sample_mean_logp: np.ndarray,  # Mean log p of a token of each sample, shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
 ) -> float:  # 0 when all samples mean the same, up to log K; higher is less certain
     "Semantic entropy: entropy of clusters by length-normalised probability; every sample counts."
     _check_several(clusters)
@@ -115,7 +115,7 @@ def _count_entropy(
     ),
 )
 def discrete_semantic_entropy(
-    clusters: np.ndarray,  # Shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
 ) -> float:  # 0 when all samples mean the same, up to log K; higher is less certain
     "Discrete semantic entropy: entropy of clusters by frequency; every sample counts."
     _check_several(clusters)
@@ -179,7 +179,7 @@ def _discrete_semantic_entropies(clusters: np.ndarray):
 )
 def semantic_entropy_lmp(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
-    clusters: np.ndarray,  # Shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
 ) -> float:  # Grows with length; higher is less certain
     "Semantic entropy as in LM-Polygraph: mean over samples of minus the log-probability of their cluster."
     return float(0.0 - cluster_logp(sample_total, clusters)[clusters].mean())
@@ -196,7 +196,7 @@ def semantic_entropy_lmp(
 )
 def semantic_entropy_lmp_direct(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
-    clusters: np.ndarray,  # Shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
 ) -> float:  # Near 0 for long texts; higher is less certain
     "Semantic entropy as in LM-Polygraph, direct estimate: sum over samples of -P log P of their cluster."
     from scipy.special import entr
@@ -205,7 +205,7 @@ def semantic_entropy_lmp_direct(
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #6a431c2a-2
 def drop_repeated_texts(
-    logp: np.ndarray,  # Shape [K]
+    logp: np.ndarray,  # Log-probability of each sample, shape [K]
     texts: list,  # K texts
 ) -> np.ndarray:  # Shape [K]: -inf where a text came before
     "Log-probabilities in which a repeated text counts once."
@@ -224,7 +224,7 @@ def drop_repeated_texts(
 def semantic_entropy_lmp_unique(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
     sample_texts: list,  # K texts
-    clusters: np.ndarray,  # Shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
 ) -> float:  # Grows with length; higher is less certain
     "`semantic_entropy_lmp` in which a repeated text adds once to the probability of its cluster."
     # Logits of another tool may put equal texts into different clusters
@@ -477,7 +477,7 @@ def token_sar(
 def sentence_sar(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
     sample_similarity: np.ndarray,  # Similarity of each pair of samples in [0,1], shape [K,K]
-    tau: float = 0.001,  # Temperature
+    tau: float = 0.001,  # Temperature; small values give more weight to the other samples
 ) -> float:  # Higher is less certain; negative where support exceeds 1
     "SentenceSAR: mean over samples of minus the log of their probability plus those of similar samples."
     if not len(sample_total):
@@ -501,7 +501,7 @@ def sar(
     sample_logp: list,  # K arrays [L_k]: log p of each token
     sample_relevance: list,  # K arrays [L_k]: relevance of each token in [0,1]
     sample_similarity: np.ndarray,  # Similarity of each pair of samples in [0,1], shape [K,K]
-    tau: float = 0.001,  # Temperature
+    tau: float = 0.001,  # Temperature; small values give more weight to the other samples
 ) -> float:  # Higher is less certain; negative where support exceeds 1
     "SAR: `sentence_sar` with `token_sar` of each sample in place of its surprisal."
     pairs = zip(sample_logp, sample_relevance)
@@ -568,10 +568,10 @@ def ccp_labels(
 )
 def ccp_log(
     greedy_ids: np.ndarray,  # Token ids, shape [L]
-    greedy_logp: np.ndarray,  # Their log p, shape [L]
+    greedy_logp: np.ndarray,  # log p of these tokens, shape [L]
     greedy_top_ids: np.ndarray,  # Most likely tokens at each step, shape [L,k]
-    greedy_top_logp: np.ndarray,  # Their log p, shape [L,k]
-    ccp_labels: np.ndarray,  # Their joint class against the greedy token, shape [L,k]
+    greedy_top_logp: np.ndarray,  # log p of the most likely tokens, shape [L,k]
+    ccp_labels: np.ndarray,  # Joint class of each with the greedy token, shape [L,k]
 ) -> float:  # 0 when nothing likely contradicts; higher is less certain
     "Claim-conditioned probability, minus its logarithm: claims of a text given what they are about."
     others = greedy_top_ids != np.asarray(greedy_ids)[:, None]  # The class of the token itself is not used
@@ -600,10 +600,10 @@ def ccp_log(
 )
 def ccp(
     greedy_ids: np.ndarray,  # Token ids, shape [L]
-    greedy_logp: np.ndarray,  # Their log p, shape [L]
+    greedy_logp: np.ndarray,  # log p of these tokens, shape [L]
     greedy_top_ids: np.ndarray,  # Most likely tokens at each step, shape [L,k]
-    greedy_top_logp: np.ndarray,  # Their log p, shape [L,k]
-    ccp_labels: np.ndarray,  # Their joint class against the greedy token, shape [L,k]
+    greedy_top_logp: np.ndarray,  # log p of the most likely tokens, shape [L,k]
+    ccp_labels: np.ndarray,  # Joint class of each with the greedy token, shape [L,k]
 ) -> float:  # -1 when nothing likely contradicts; higher is less certain; 0 for long texts
     "Claim-conditioned probability, negated: claims of a text given what they are about."
     return float(-np.exp(-ccp_log(greedy_ids, greedy_logp, greedy_top_ids, greedy_top_logp, ccp_labels)))

@@ -268,9 +268,9 @@ def _subsequence_length(words, positions, n):
 
 
 def lcs_length(
-    words: list,  # Words
-    longer_words: list,  # Words, better the longer text
-) -> int:  # Words
+    words: list,  # Words of one text
+    longer_words: list,  # Words of the other text; faster when it is the longer one
+) -> int:  # Number of words
     "Length of the longest common subsequence of two texts."
     return _subsequence_length(words, _word_positions(longer_words), len(longer_words))
 
