@@ -138,7 +138,7 @@ def test_the_space_before_a_text_of_roberta_is_there(oracle, texts, models, cosi
     recorded, model = oracle("metrics/bertscore.json"), models("tiny_roberta")
     for i, ids in recorded["encoded_hypotheses"].items():
         assert list(ev.text_rows(model, [ev.bert_score_text(model, texts[i]["hypothesis"])])[0][0][0]) == ids
-    (lost,), (have,) = (
+    (shortened,), (have,) = (
         [scores["harwich"]["F"]]
         for scores in (recorded["scores"]["fast_L2_hyp_vs_ref"], recorded["scores"]["slow_L2_hyp_vs_ref"])
     )
@@ -148,7 +148,7 @@ def test_the_space_before_a_text_of_roberta_is_there(oracle, texts, models, cosi
             - have
         )
         < TOL
-        < abs(lost - have)
+        < abs(shortened - have)
     )
     assert (
         ev.bert_score_text(model, " a b ") == " a b"

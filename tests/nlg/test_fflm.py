@@ -134,11 +134,11 @@ def test_equal_weights_and_mean_log_likelihoods(five):
 
 def test_only_the_long_source_is_cut(five, oracle):
     rec, run, cut = five
-    lost = dict(zip(rec, cut["fflm_s2s"].tolist()))
-    assert {i for i, n in lost.items() if n} == {"p13_long"}
+    cut_off = dict(zip(rec, cut["fflm_s2s"].tolist()))
+    assert {i for i, n in cut_off.items() if n} == {"p13_long"}
     record = rec["p13_long"]
     assert (
-        lost["p13_long"] == 1 + record["n_source_tokens"] + 6 + record["n_summary_tokens"] - 2048
+        cut_off["p13_long"] == 1 + record["n_source_tokens"] + 6 + record["n_summary_tokens"] - 2048
     )  # first id, separator of 6 tokens
 
 
@@ -514,7 +514,7 @@ def test_spacys_answer_is_taken_apart(monkeypatch):
 
 
 def test_a_missing_component_stops_the_tuning():
-    with pytest.raises(ValueError, match="1 of 3 items lack a component"):
+    with pytest.raises(ValueError, match="1 of 3 items have a missing component"):
         tune_fflm(np.array([[1, 2, 3], [1, np.nan, 3], [0, 0, 0]]), [True, False, True])
 
 

@@ -640,9 +640,9 @@ def test_an_order_leaves_the_examples_as_they_were():
 def test_a_prompt_names_every_step_of_the_scale_and_no_other(family):
     lowest, highest = jd.PROMPT_FAMILIES[family][1]
     texts = dict(hypothesis="Rain fell.", source="It rained.", reference="Rain.")
-    said = jd.judge_prompt(family, "fluency", texts, "question_first")[0]["content"]
+    content = jd.judge_prompt(family, "fluency", texts, "question_first")[0]["content"]
     steps = ", ".join(str(step) for step in range(lowest, highest + 1))
-    assert f"Answer with one of {steps}, where" in said
+    assert f"Answer with one of {steps}, where" in content
 
 
 def test_two_wordings_are_enough_to_disagree():
@@ -654,8 +654,8 @@ def test_two_wordings_are_enough_to_disagree():
 
 @pytest.mark.parametrize("family", jd.JUDGE_SCALES)
 def test_a_judge_cites_its_family_of_prompts_or_says_that_the_question_is_the_users(family):
-    said = "with a question of the user" if family == "own" else f", {family.replace('_', '-')}"
+    question = "with a question of the user" if family == "own" else f", {family.replace('_', '-')}"
     assert all(
-        reg[f"judge_{family}_{dim}"].cite.endswith(f"{said}; read strictly")
+        reg[f"judge_{family}_{dim}"].cite.endswith(f"{question}; read strictly")
         for dim in jd.DIMENSION_DEFINITIONS
     )

@@ -62,10 +62,10 @@ def bart(oracle, reader, triples):
     leaves, cut = directed_logp(
         model, "bart", ["source_hypothesis", "reference_hypothesis", "hypothesis_reference"], **given
     )
-    short, lost = directed_logp(
+    short, cut_off = directed_logp(
         model, "bart256", ["source_hypothesis", "hypothesis_reference"], **given, layout=Layout(window=256)
     )
-    return rec, ids, leaves | short, cut | lost
+    return rec, ids, leaves | short, cut | cut_off
 
 
 SCORES_BY_DIRECTION = dict(
@@ -107,13 +107,13 @@ def test_bartscore_of_several_references(oracle, reader, triples, several):
 
 def test_what_bartscore_does_not_read_is_counted(bart):
     _, ids, leaves, cut = bart
-    lost = {k: dict(zip(ids, v.tolist())) for k, v in cut.items()}
+    cut_off = {k: dict(zip(ids, v.tolist())) for k, v in cut.items()}
     n = len(leaves["bart_logp_source_hypothesis"][ids.index("copy_long")])  # the text is its own source
     assert (
         256 < n < 1024
-        and {k for v in (lost[x] for x in lost if "256" not in x) for k, c in v.items() if c} == set()
+        and {k for v in (cut_off[x] for x in cut_off if "256" not in x) for k, c in v.items() if c} == set()
     )
-    assert {k: c for k, c in lost["bart256_logp_source_hypothesis"].items() if c} == {
+    assert {k: c for k, c in cut_off["bart256_logp_source_hypothesis"].items() if c} == {
         "expedition_long": n - 256,
         "copy_long": 2 * (n - 256),
     }
@@ -174,12 +174,12 @@ def test_gptscore_of_flan(oracle, reader, pairs):
     )
     given = texts_of([pairs[i] for i in want["plain"]], ("summary", "source", "reference"))
     plain, _ = directed_logp(model, "flan", ["source_hypothesis"], **given)
-    asked, _ = directed_logp(model, "flan", ["source_hypothesis"], **given, before="Summarize: ")
+    prefixed, _ = directed_logp(model, "flan", ["source_hypothesis"], **given, before="Summarize: ")
     template, _ = directed_logp(
         model, "flan", ["reference_hypothesis"], **given, layout=Layout(sep=" In other words , ", window=1024)
     )
     close(map(gpt_score_flan, plain["flan_logp_source_hypothesis"]), want["plain"].values())
-    close(map(gpt_score_flan, asked["flan_logp_source_hypothesis"]), want["prefix_summarize"].values())
+    close(map(gpt_score_flan, prefixed["flan_logp_source_hypothesis"]), want["prefix_summarize"].values())
     close(
         map(gpt_score_flan_precision, template["flan_logp_reference_hypothesis"]),
         want["template_ref_to_hyp"].values(),

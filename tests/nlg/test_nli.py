@@ -38,18 +38,18 @@ def grids(oracle, triples, nli_model):
     """Logits of every granularity, (kind, parts of the source at most) -> item -> [S,H,3]; one pass reads
     each pair once"""
     ids = list(oracle("metrics/summac.json")["zs"]["zs_sentence_max_mean"])
-    asked = [(k, 100) for k in KINDS] + [("sentence", 5)]
+    requests = [(k, 100) for k in KINDS] + [("sentence", 5)]
     logits = iter(
         ev.nli_grids(
             nli_model,
             [
                 nli.summac_grid(triples[i]["source"], triples[i]["hypothesis"], kind, most)
-                for kind, most in asked
+                for kind, most in requests
                 for i in ids
             ],
         )[0]
     )
-    seen = {settings: {i: next(logits) for i in ids} for settings in asked}
+    seen = {settings: {i: next(logits) for i in ids} for settings in requests}
     return lambda kind, most=100: seen[kind, most]
 
 
@@ -88,7 +88,7 @@ def test_class_probabilities_and_truncation_are_those_of_the_release(oracle, tri
         assert [len(row[0]) for row in ev.pair_rows(nli_model, pairs)[0]] == [
             expected["n_tokens"][i] for expected in want.values()
         ]
-        assert [bool(lost) for lost in over] == [
+        assert [bool(tokens) for tokens in over] == [
             len(nli_model.tokenizer([first], [second], verbose=False)["input_ids"][0]) > 512
             for first, second in pairs
         ] and over.any()
@@ -241,7 +241,7 @@ def test_the_shipped_head_is_the_released_one(oracle):
 
 def test_a_file_that_is_no_head_is_named(oracle):
     oracle("metrics/triples.json")
-    with pytest.raises(ValueError, match="lacks .*mlp.weight"):
+    with pytest.raises(ValueError, match="mlp.weight.* is missing"):
         nli._load_summac_conv_head(oracles() / "metrics/models/heads/ctc_disc_classifier.safetensors")
 
 

@@ -58,7 +58,7 @@ def test_questeval_is_that_of_the_release(oracle):
     def answered(x):
         return [qa.AnsweredQuestion("q?", "a1", words[f], a) for a, f in zip(x["answerability"], x["f1"])]
 
-    questions_asked = [qa.Question("q?", 0.0, "a1")]
+    questions = [qa.Question("q?", 0.0, "a1")]
 
     def score(f, a=hypothesis, b=s, source="s", **kw):
         both = dict(
@@ -66,8 +66,8 @@ def test_questeval_is_that_of_the_release(oracle):
             source=source,
             hypothesis_spans=SPANS,
             source_spans=SPANS,
-            questeval_questions_hypothesis=questions_asked,
-            questeval_questions_source=questions_asked,
+            questeval_questions_hypothesis=questions,
+            questeval_questions_source=questions,
             questeval_answers_source=answered(a) if a else [],
             questeval_answers_hypothesis=answered(b) if b else [],
             questeval_similarity_source=a["bertscore"] if a else [],
@@ -94,7 +94,7 @@ def test_q2_is_that_of_the_release(oracle, monkeypatch):
     recorded = oracle("metrics/qa_aggregation.json")["q2"]
     given = {(r["cand"], r["knowledge_ans"]): r["score"] for r in recorded["rows"]}
     monkeypatch.setattr(qa, "q2_f1", lambda a, b: given[a, b])
-    said = {(x["premise"], x["hypothesis"]): x["label"] for x in recorded["nli_labels"]}
+    verdicts = {(x["premise"], x["hypothesis"]): x["label"] for x in recorded["nli_labels"]}
     values = {"q2_score": [], "q2_no_nli": []}
     for want in recorded["per_response"]:
         rows = [r for r in recorded["rows"] if r["id"] == want["id"]]
@@ -104,19 +104,19 @@ def test_q2_is_that_of_the_release(oracle, monkeypatch):
             if r["question"] != "NO_Q"
         ]
         pairs = qa.q2_pairs(rows[0]["knowledge"], rows[0]["response"], answers)
-        nli = numbers([said.pop(p) for p in pairs])  # Every pair that the release asks about, and no other
-        questions_asked = [qa.Question(a.question, 0.0, a.expected) for a in answers]
+        nli = numbers([verdicts.pop(p) for p in pairs])  # Every pair of the release, and no other
+        questions = [qa.Question(a.question, 0.0, a.expected) for a in answers]
         assert (
-            qa.q2(SPANS, questions_asked, answers, nli),
-            qa.q2_no_nli(SPANS, questions_asked, answers, nli),
+            qa.q2(SPANS, questions, answers, nli),
+            qa.q2_no_nli(SPANS, questions, answers, nli),
         ) == pytest.approx((want["Q2"], want["Q2_no_nli"]), abs=1e-12)
         values["q2_score"] += (
-            qa._q2_values(answers, nli) if answers else [qa.q2(SPANS, questions_asked, answers, nli)]
+            qa._q2_values(answers, nli) if answers else [qa.q2(SPANS, questions, answers, nli)]
         )
-        values["q2_no_nli"] += [qa.q2_no_nli(SPANS, questions_asked, [a], []) for a in answers] or [
-            qa.q2_no_nli(SPANS, questions_asked, answers, nli)
+        values["q2_no_nli"] += [qa.q2_no_nli(SPANS, questions, [a], []) for a in answers] or [
+            qa.q2_no_nli(SPANS, questions, answers, nli)
         ]
-    assert values == recorded["per_question"] and not said
+    assert values == recorded["per_question"] and not verdicts
 
 
 def test_feqa_is_that_of_the_release_in_the_order_of_documents(oracle):
@@ -440,10 +440,9 @@ def test_scores_of_texts_are_those_of_the_chain_by_hand(graded, model):
 
 
 def test_of_several_valid_questions_about_a_phrase_q2_asks_the_first():
-    questions_asked = [qa.Question(f"{k} {p}?", 0.0, p) for p in ("the Pier", "rye") for k in "abc"]
+    questions = [qa.Question(f"{k} {p}?", 0.0, p) for p in ("the Pier", "rye") for k in "abc"]
     assert [
-        q.text
-        for q in qa.valid_q2_questions(questions_asked, ["roof", "a pier", "Pier", "", "in rye", "rye"])
+        q.text for q in qa.valid_q2_questions(questions, ["roof", "a pier", "Pier", "", "in rye", "rye"])
     ] == [
         "b the Pier?",
         "b rye?",
@@ -480,10 +479,10 @@ def test_valid_questions_of_q2_are_asked_of_the_source_and_settled_by_entailment
         pairs = [(f"b {a.expected}? rain.", f"b {a.expected}? {a.expected}.") for a in answered_list] or [
             (s.lower(), hypothesis)
         ]
-        said = nli_pairs(model("tiny_bert_nli"), pairs, 512, "first")[0].argmax(1)
+        verdicts = nli_pairs(model("tiny_bert_nli"), pairs, 512, "first")[0].argmax(1)
         assert t["q2"][i] == pytest.approx(
-            np.mean([{0: 0, 1: 0 if answered_list else 0.5, 2: 1}[k] for k in said])
-        ) and t["q2_no_nli"][i] == pytest.approx(0 if answered_list else said[0] / 2)
+            np.mean([{0: 0, 1: 0 if answered_list else 0.5, 2: 1}[k] for k in verdicts])
+        ) and t["q2_no_nli"][i] == pytest.approx(0 if answered_list else verdicts[0] / 2)
 
 
 def test_neither_order_nor_batch_changes_a_score(graded):
@@ -503,7 +502,7 @@ def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, mon
     monkeypatch.setattr(
         g, "open_model", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
     )
-    same = evaluators()["questeval_similarity"]  # Asked for first, and needed again after the answers
+    same = evaluators()["questeval_similarity"]  # Requested first, and needed again after the answers
     scores = g.compute_metrics(
         TABLE, evaluators(bertscore=same), ["bertscore_f1_source", *METRICS[::-1]], progress=False
     )

@@ -85,8 +85,8 @@ def test_questions_are_recorded_character_for_character(run, t5):
     rec, texts, _, recorded_run, _ = run
     items = [dict(zip(texts, item)) for item in zip(*texts.values())]
     for dim, recorded in rec["per_input"].items():
-        asked = dict.fromkeys(question for item in items for question in _unieval_questions(dim, **item))
-        known = {hashlib.sha256(question.encode()).hexdigest(): question for question in asked}
+        requests = dict.fromkeys(question for item in items for question in _unieval_questions(dim, **item))
+        known = {hashlib.sha256(question.encode()).hexdigest(): question for question in requests}
         for example in recorded:
             question = example.get("input") or known[example["input_sha256"]]
             if "input" not in example:
@@ -94,9 +94,9 @@ def test_questions_are_recorded_character_for_character(run, t5):
                     example["input_head"],
                     example["input_chars"],
                 )
-            if question in asked:
-                asked[question] = example
-        done = {question: example for question, example in asked.items() if example}
+            if question in requests:
+                requests[question] = example
+        done = {question: example for question, example in requests.items() if example}
         probabilities, cut = yes_no_probabilities(t5, list(done))
         near(_yes_share(probabilities), [example["score"] for example in done.values()])
         full = [len(t5.tokenizer(question, verbose=False).input_ids) for question in done]
@@ -107,12 +107,12 @@ def test_questions_are_recorded_character_for_character(run, t5):
 
 def test_long_sources_are_cut_and_counted(run):
     _, texts, cut, recorded_run, _ = run
-    lost = {dim: dict(zip(recorded_run.samples, cut[f"yes_no_{dim}"].tolist())) for dim in DIMS}
+    cut_off = {dim: dict(zip(recorded_run.samples, cut[f"yes_no_{dim}"].tolist())) for dim in DIMS}
     assert (
-        lost["coherence"]["copy_long"] > 0
-        and lost["consistency"]["copy_long"] > lost["consistency"]["expedition_long"] > 0
+        cut_off["coherence"]["copy_long"] > 0
+        and cut_off["consistency"]["copy_long"] > cut_off["consistency"]["expedition_long"] > 0
     )
-    assert set(lost["fluency"].values()) == {0} and lost["coherence"]["tiny"] == 0
+    assert set(cut_off["fluency"].values()) == {0} and cut_off["coherence"]["tiny"] == 0
 
 
 def test_batches_and_order_change_nothing(run, t5):

@@ -344,10 +344,10 @@ def test_a_second_shard_takes_no_matrix_apart(monkeypatch):
     import scipy.linalg
     import scipy.sparse.linalg
 
-    whole, taken = belongs(), []
+    whole, calls = belongs(), []
 
     def counted(name, function):
-        return lambda *args, **options: taken.append(name) or function(*args, **options)
+        return lambda *args, **options: calls.append(name) or function(*args, **options)
 
     for module in (np.linalg, scipy.linalg, scipy.sparse.linalg):
         for name in ("eigh", "eigvalsh", "eig", "inv", "pinv", "pinvh", "svd", "cholesky", "solve", "eigsh"):
@@ -358,7 +358,7 @@ def test_a_second_shard_takes_no_matrix_apart(monkeypatch):
         run = ScoreRun(range(4), whole=whole, **drawn(seed, 4))
         for name in SHARDWISE:
             compute_score(run, name)
-        per_shard.append(len(taken))
+        per_shard.append(len(calls))
     assert per_shard[0] > 0 and per_shard[1] == per_shard[0]
 
 

@@ -63,21 +63,21 @@ def close(case):
 @named("nli_graph")
 def test_graph_scores_are_those_of_lm_polygraph(case):
     given, out = item(case), case["outputs"]
-    wanted = {ours: out[theirs] for theirs, ours in GRAPH.items()} | dict(label_prob=out["LabelProb"])
+    reference = {ours: out[theirs] for theirs, ours in GRAPH.items()} | dict(label_prob=out["LabelProb"])
     if case["name"] == "k1":
-        for ours in wanted:
+        for ours in reference:
             with pytest.raises(Undefined, match="at least 2 samples, got 1"):
                 value(ours, **given)
         return
     if (
         case["name"] == "zero_entail_rows_k3"
     ):  # three texts that agree with nothing are three sets; the other library stops
-        assert wanted.pop("eigv") == wanted.pop("ecc") == dict(raises="LinAlgError")
+        assert reference.pop("eigv") == reference.pop("ecc") == dict(raises="LinAlgError")
         assert value("eigv", **given) == 3 and value("ecc", **given) == pytest.approx(np.sqrt(2))
     if (
         case["name"] == "empty_texts_k3"
     ):  # between two empty texts nothing is compared; for the other library they share no word
-        assert [wanted.pop(f"{score}_jaccard") for score in ("eigv", "ecc", "deg_mat")] == [
+        assert [reference.pop(f"{score}_jaccard") for score in ("eigv", "ecc", "deg_mat")] == [
             [3],
             [pytest.approx(2**0.5)],
             [pytest.approx(2 / 3)],
@@ -85,8 +85,8 @@ def test_graph_scores_are_those_of_lm_polygraph(case):
         for score in ("eigv", "ecc", "deg_mat"):
             with pytest.raises(Undefined, match="2 of its samples have no word"):
                 value(f"{score}_jaccard", **given)
-    assert {ours: value(ours, **given) for ours in wanted} == {
-        ours: pytest.approx(expected[0], **close(case)) for ours, expected in wanted.items()
+    assert {ours: value(ours, **given) for ours in reference} == {
+        ours: pytest.approx(expected[0], **close(case)) for ours, expected in reference.items()
     }
 
 
@@ -335,7 +335,7 @@ def test_many_items_at_once_have_the_value_of_each(name, k):
 
 @pytest.mark.parametrize("name", twins_of(dv.__name__))
 def test_at_once_there_is_no_number_where_the_score_itself_has_none(name):
-    "One sample: NaN, so that each item is asked and can say why."
+    "One sample: NaN, so that each item is computed alone and gives its reason."
     items = [text_item(1, seed) for seed in range(3)]
     found = at_once(name, items)
     if name.startswith("deg_greedy"):

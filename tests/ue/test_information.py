@@ -285,7 +285,7 @@ def test_a_less_likely_token_is_never_more_certain(logp, x):
 
 
 def test_impossible_with_and_without_the_source_is_undefined():
-    with pytest.raises(Undefined, match="impossible both"):
+    with pytest.raises(Undefined, match="impossible with and without"):
         pmi([-1, -np.inf], [-1, -np.inf])
     assert pmi([-np.inf, -1], [-np.inf, -1]) == np.inf  # nothing is subtracted at the first token
     assert pmi([-1.0, -1.0], [-1.0, -np.inf]) == -np.inf
@@ -337,7 +337,7 @@ def test_mistakes_of_the_caller():
 
 
 def text_item(length, seed, samples=3):
-    "A text of some tokens and drawn ones beside it, with everything that these scores start from"
+    "A text of some tokens with drawn ones, with everything that these scores start from"
     rng = np.random.default_rng(seed)
     drawn = [-rng.exponential(size=rng.integers(2, 6)) for _ in range(samples)]
     per_token = ("entropy", "renyi", "fisher_rao", "self_certainty", "dominant")
@@ -362,7 +362,7 @@ def test_many_texts_at_once_have_the_score_of_each(name):
 
 @pytest.mark.parametrize("name", twins_of(information.__name__))
 def test_a_text_without_tokens_among_others_has_the_score_that_it_has_alone_or_none(name):
-    "None at once: NaN, so that it is asked alone and can say why."
+    "None at once: NaN, so that it is computed alone and gives its reason."
     items = [text_item(length, seed) for seed, length in enumerate([4, 0, 7])]
 
     def alone(item):
@@ -372,9 +372,9 @@ def test_a_text_without_tokens_among_others_has_the_score_that_it_has_alone_or_n
             assert "token" in str(e)
             return np.nan
 
-    wanted = list(map(alone, items))
-    assert at_once(name, items) == pytest.approx(wanted, abs=1e-12, nan_ok=True)
-    assert np.isfinite(np.array(wanted)[[0, 2]]).all()
+    expected = list(map(alone, items))
+    assert at_once(name, items) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    assert np.isfinite(np.array(expected)[[0, 2]]).all()
 
 
 def test_a_margin_at_once_needs_two_tokens_of_each_step_too():

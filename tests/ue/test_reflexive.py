@@ -52,7 +52,7 @@ def test_impossible_answers():
 
 
 def test_scores_are_told_from_what_they_read():
-    "A statistic with the name of a score would be taken for the score by the table of scores."
+    "A statistic with the name of a score would be mistaken for the score by the table of scores."
     mine = {n: e.needs for n, e in reg.items() if e.fn.__module__ == rf.__name__}
     assert mine == dict(
         p_true=("true_logp",),

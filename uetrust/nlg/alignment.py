@@ -44,8 +44,7 @@ def _rank_correlation(correlation, first, second):
     pitfall=EMBEDDING_PITFALL,
 )
 def embedding_spearman(
-    # Vector of the summary, shape [D]; distiluse-base-multilingual-cased-v2
-    embedding_hypothesis: np.ndarray,
+    embedding_hypothesis: np.ndarray,  # Vector of the summary, [D]; distiluse-base-multilingual-cased-v2
     embedding_reference: np.ndarray,  # Vector of the reference, shape [D]
 ) -> float:  # 1 when the coordinates rank alike; higher is better
     "Rank correlation of the coordinates of two sentence embeddings."
@@ -65,8 +64,7 @@ def embedding_spearman(
     pitfall=EMBEDDING_PITFALL,
 )
 def embedding_kendall(
-    # Vector of the summary, shape [D]; distiluse-base-multilingual-cased-v2
-    embedding_hypothesis: np.ndarray,
+    embedding_hypothesis: np.ndarray,  # Vector of the summary, [D]; distiluse-base-multilingual-cased-v2
     embedding_reference: np.ndarray,  # Vector of the reference, shape [D]
 ) -> float:  # 1 when the coordinates rank alike; higher is better
     "Kendall's tau-b of the coordinates of two sentence embeddings."
@@ -76,13 +74,15 @@ def embedding_kendall(
 
 # %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005
 BERTSCORE_CITATION = "Zhang et al. 2020, https://openreview.net/forum?id=SkeHuCVFDr, bert-score 0.3.13"
+# Checkpoint -> layer, and P, R, F of random pairs, packaged with bert-score (MIT)
 BERTSCORE_BASELINES = {
     "roberta-large": (17, 0.83150584, 0.8314941, 0.83122575),
     "microsoft/deberta-xlarge-mnli": (40, 0.5169066, 0.5170288, 0.5150192),
     "roberta-large-mnli": (19, 0.6901594, 0.69018, 0.6896288),
     "microsoft/deberta-large-mnli": (18, 0.45358238, 0.45362508, 0.45173016),
-}  # Layer, P, R, F of random pairs, packaged with bert-score (MIT)
-BERTSCORE_LAYERS = {  # Checkpoint -> layer that bert-score reads
+}
+# Checkpoint -> layer that bert-score reads
+BERTSCORE_LAYERS = {
     **{
         name.rpartition("/")[2]: layer_and_baselines[0]
         for name, layer_and_baselines in BERTSCORE_BASELINES.items()
@@ -94,17 +94,17 @@ BERTSCORE_LAYERS = {  # Checkpoint -> layer that bert-score reads
 def bertscore_layer(
     model: str,  # Hub id, or folder of the same name
 ) -> int | None:  # None reads the last layer
-    "Layer from which bert-score takes token vectors."
+    "Layer of which bert-score uses the token vectors."
     return BERTSCORE_LAYERS.get(model.rstrip("/").rpartition("/")[2])
 
-# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-1
+# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-2
 def _as_matrices(
     matrices,  # A matrix [Th,Tr], or a list of them
 ) -> list:  # Matrices
     "List of matrices, whether one or several are given."
     return list(matrices) if isinstance(matrices, (list, tuple)) else [matrices]
 
-# %% ../../nbs/07_nlg/06_alignment.ipynb #e69cf005-2
+
 def _pair_scores(cosines, hypothesis_weights, reference_weights):
     "BERTScore precision, recall and F of one pair of texts."
     cosines = np.asarray(cosines, float)
@@ -128,11 +128,11 @@ def _pair_scores(cosines, hypothesis_weights, reference_weights):
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
     return np.array([precision, recall, f1])
 
-
+# %% ../../nbs/07_nlg/06_alignment.ipynb #9318e278
 def bertscore(
     cosines,  # Matrix [Th,Tr], or a list of them, one per reference
-    idf_hypothesis: np.ndarray = None,  # Weights of the summary's tokens [Th]; equal when None
-    idf_reference=None,  # Weights [Tr] of the reference's tokens, or a list; equal when None
+    idf_hypothesis: np.ndarray = None,  # Weights of the summary's tokens, shape [Th]; equal when None
+    idf_reference=None,  # Weights of the reference's tokens, shape [Tr], or a list; equal when None
 ) -> np.ndarray:  # P, R, F, each the best over the references
     "BERTScore precision, recall and F from the cosines between tokens."
     matrices = _as_matrices(cosines)
@@ -284,14 +284,14 @@ def _nearest_cosines(
 
 
 def _kept_probabilities(
-    logits: np.ndarray,  # Shape [W,2] of kept, changed
+    logits: np.ndarray,  # Logits of kept and changed for each word, shape [W,2]
 ) -> np.ndarray:  # Shape [W], in [0,1]
-    "Probability that each word is supported (kept), from logits."
+    "Probability that each word is supported (kept), from its logits."
     return first_class_probability(np.reshape(logits, (-1, 2)))
 
 # %% ../../nbs/07_nlg/06_alignment.ipynb #20041f6d-1
 def _aggregate_alignment(
-    values: np.ndarray,  # One per token, shape [T]
+    values: np.ndarray,  # Alignment of each token, shape [T]
     agg: str = "mean",  # 'mean' or 'sum'
     tokens: list = None,  # The T tokens, to leave stop words out
     stop=(),  # Words to leave out, lower case
@@ -331,8 +331,7 @@ def ctc_he2024(
     dim="consistency",
     formula=r"\frac1{|h|}\sum_{i\in h}\max_{j\in s}\cos(x_i, y_j)\text{ without special tokens}",
     pitfall=(
-        "The source is cut at the window of the encoder, so what the summary takes from its end is not "
-        "found. "
+        "The source is cut at the window of the encoder, so what the summary uses from its end is not found. "
     )
     + CTC_PITFALL,
 )
@@ -357,7 +356,7 @@ def ctc_embedding(
     ),
 )
 def ctc_embedding_relevance(
-    cosines_hypothesis_source: np.ndarray,  # Matrix [Th,Ts]
+    cosines_hypothesis_source: np.ndarray,  # Cosines of the tokens of summary and source, shape [Th,Ts]
     cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference
 ) -> float:  # 1 when the summary is in the source and the reference in the summary; higher is better
     "CTC relevance with the embedding aligner: consistency times the recall of the references."

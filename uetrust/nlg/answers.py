@@ -66,8 +66,8 @@ def lexical_match(
     dim="correctness",
     formula=r"\max_{g\in G}\frac{2\sum_w\min(c_h(w),c_g(w))}{|W(h)|+|W(g)|}" + _BEST,
     pitfall=(
-        "Every word that the gold answer lacks lowers it: the length of an answer looks like an uncertainty "
-        "method. Judge methods by people or by lexical match beside it."
+        "Every word that is not in the gold answer lowers it: the length of an answer looks like an "
+        "uncertainty method. Judge methods also by people or by lexical match."
     ),
 )
 def token_f1(

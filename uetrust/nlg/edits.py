@@ -20,7 +20,7 @@ def _chrf():
     return CHRF()
 
 
-def _with_text(reference):  # References that hold a character
+def _with_text(reference):  # References that are not blank; an error without any
     texts = [text for text in as_references(reference) if text.strip()]
     if not texts:
         raise Undefined("empty reference")
@@ -35,7 +35,7 @@ def _with_text(reference):  # References that hold a character
         r"100\,\frac{(1+\beta^2)PR}{\beta^2P+R},\quad P, R\text{ means over character n-grams, }"
         r"n=1\ldots6,\ \beta=2"
     ),
-    pitfall="Recall counts four times as much as precision, so a text that says too much loses little.",
+    pitfall="Recall counts four times as much as precision, so a text that says too much still scores high.",
 )
 def chrf(
     hypothesis: str,  # Generated text

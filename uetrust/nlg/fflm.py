@@ -21,18 +21,16 @@ from ..core.registry import nlg, stat
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #c744ed51
 FFLM_CITATION = "Jia et al. 2023, https://arxiv.org/abs/2310.11648"
-ZERO_PROBABILITY = (
-    1e-6  # What the original puts in place of a probability that half precision has rounded to 0
-)
-TOKEN_WEIGHTS = dict(
-    code=lambda p: np.exp(1 - p), paper=np.exp, none=np.ones_like
-)  # Functions of the probability of a token
+# The original replaces a probability that half precision has rounded to 0
+ZERO_PROBABILITY = 1e-6
+# Weight of a token as a function of its probability
+TOKEN_WEIGHTS = dict(code=lambda p: np.exp(1 - p), paper=np.exp, none=np.ones_like)
 
 
 def probability_change(
     p: np.ndarray,  # Probability of each token with the help of the other text, shape [L]
-    q: np.ndarray,  # The same without it, shape [L]
-    weight: str = "code",  # Of `TOKEN_WEIGHTS`: 'code' is e^(1-p), 'paper' e^p, 'none' 1
+    q: np.ndarray,  # Probability of each token without it, shape [L]
+    weight: str = "code",  # Key of `TOKEN_WEIGHTS`: 'code' is e^(1-p), 'paper' e^p, 'none' 1
     log: bool = True,  # Differences of logarithms, else of probabilities
 ) -> float:  # Above 0 where the other text helps; nats, or probability
     "Mean over tokens of the weighted difference of p and q, or of their logarithms."
@@ -52,12 +50,12 @@ def probability_change(
 # %% ../../nbs/07_nlg/03_fflm.ipynb #d32f7f62
 @stat(unit="probability", cite=FFLM_CITATION)
 def fflm_tokens(
-    fflm_s2s: list,  # Of N summaries the probability of each token after the source, [L]
-    fflm_lm: list,  # Alone, [L]
-    fflm_prefix: list,  # After itself and the source, [L]
-    fflm_s2s_doc: list,  # Of N sources the probability of each token after the summary, [S]
-    fflm_lm_doc: list,  # Alone, [S]
-) -> list:  # N dictionaries of the five, keys without fflm_
+    fflm_s2s: list,  # For each of N summaries p of its tokens after the source, [L]
+    fflm_lm: list,  # For each summary p of its tokens without any text before, [L]
+    fflm_prefix: list,  # For each summary p of its tokens after itself and the source, [L]
+    fflm_s2s_doc: list,  # For each of N sources p of its tokens after the summary, [S]
+    fflm_lm_doc: list,  # For each source p of its tokens without any text before, [S]
+) -> list:  # N dictionaries with the five, keys without fflm_
     "Token probabilities of FFLM, one dictionary per item."
     keys = ("s2s", "lm", "prefix", "s2s_doc", "lm_doc")
     return [
@@ -66,15 +64,14 @@ def fflm_tokens(
     ]
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #d32f7f62-1
-FFLM_COMPONENTS = dict(
-    y_prior=("s2s", "lm"), x_prior=("s2s_doc", "lm_doc"), y_cond=("s2s", "prefix")
-)  # With help, without
-FFLM_MIXING_WEIGHTS = (0.25, 0.25, 0.5)  # alpha, beta, delta of `FFLM_COMPONENTS`, for rating
+# Component -> probabilities with the help of the other text, and without
+FFLM_COMPONENTS = dict(y_prior=("s2s", "lm"), x_prior=("s2s_doc", "lm_doc"), y_cond=("s2s", "prefix"))
+FFLM_MIXING_WEIGHTS = (0.25, 0.25, 0.5)  # Weights alpha, beta, delta of `FFLM_COMPONENTS`, for rating
 
 
 def fflm_components(
-    tokens: dict,  # Of `fflm_tokens`, one item
-    **kw,  # weight and log of `probability_change`
+    tokens: dict,  # One item of `fflm_tokens`
+    **kw,  # Options of `probability_change`: weight, log
 ) -> np.ndarray:  # Shape [3], in the order of `FFLM_COMPONENTS`
     "The three components of FFLM: weighted mean changes of probability."
     return np.array(
@@ -103,9 +100,9 @@ _MODEL_PITFALL = "A model with another tokenizer or start token gives other numb
 )
 def fflm(
     fflm_tokens: dict,  # Five arrays of probabilities
-    alpha: float = 0.25,  # Of what the source adds to the summary
-    beta: float = 0.25,  # Of what the summary adds to the source
-    delta: float = 0.5,  # Of what is lost without having seen the summary
+    alpha: float = 0.25,  # Weight of what the source adds to the summary
+    beta: float = 0.25,  # Weight of what the summary adds to the source
+    delta: float = 0.5,  # Weight of the drop for a model that has not seen the summary
 ) -> float:  # Around 0; higher is better
     "FFLM: weighted sum of the three changes, each token weighted by e^(1-p)."
     return float(fflm_components(fflm_tokens) @ [alpha, beta, delta])
@@ -117,8 +114,8 @@ def fflm(
     dim="consistency",
     formula=r"\alpha" + _MIXED + r"e^{p_t}(\log p_t-\log q_t)",
     pitfall=(
-        "The printed weight contradicts the sentence beside it and the code: it favours tokens that are "
-        "likely anyway. Published numbers come from fflm."
+        "The printed weight contradicts the sentence next to it and the code: it favours tokens that "
+        "are likely anyway. Published numbers come from fflm."
     ),
 )
 def fflm_paper(
@@ -141,7 +138,7 @@ _COMPONENT = (
         r"\frac1n\sum_t e^{1-p_t}(\log p_t-\log q_t),\quad p\text{ summary after source}, q\text{ summary "
         r"alone}"
     ),
-    pitfall=_COMPONENT + "It rewards rare words of the source whatever is said about them.",
+    pitfall=_COMPONENT + "It rewards rare words of the source whatever the summary says about them.",
 )
 def fflm_y_prior(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -185,7 +182,7 @@ def fflm_x_prior(
 def fflm_y_cond(
     fflm_tokens: dict,  # Five arrays of probabilities
 ) -> float:  # At most about 0; higher is better
-    "FFLM component: what is lost when the model has not seen the summary before."
+    "FFLM component: drop of probability when the model has not seen the summary before."
     return probability_change(fflm_tokens["s2s"], fflm_tokens["prefix"])
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #97faed3b-3
@@ -252,7 +249,7 @@ def fflm_equal(
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #5face45e
 def _fflm_ablations(
-    tokens: dict,  # Of `fflm_tokens`, one item
+    tokens: dict,  # One item of `fflm_tokens`
 ) -> dict:  # Name of the row -> value
     "FFLM's components, their pairs and its variants, for one item."
     components, weights, names = fflm_components(tokens), np.array(FFLM_MIXING_WEIGHTS), list(FFLM_COMPONENTS)
@@ -275,10 +272,11 @@ def _fflm_ablations(
     )
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #fbbd90f3
+# Pairs (alpha, beta) to try; delta is the rest
 MIXING_GRIDS = dict(
     code=[(i / 10, j / 10) for i in range(11) for j in range(int((1 - i / 10) * 10) + 1)],
     paper=[(i / 10, j / 10) for i in range(11) for j in range(11 - i)],
-)  # alpha, beta
+)
 
 
 class _TunedFFLM(NamedTuple):
@@ -292,17 +290,17 @@ class _TunedFFLM(NamedTuple):
 
 def mix_components(
     parts: np.ndarray,  # Components of N items, shape [N,3]
-    alpha: float,  # Of the first
-    beta: float,  # Of the second
+    alpha: float,  # Weight of the first component
+    beta: float,  # Weight of the second; the third has the rest
 ) -> np.ndarray:  # Shape [N]
     "FFLM of each item for given mixing weights."
     return alpha * parts[:, 0] + beta * parts[:, 1] + (1 - alpha - beta) * parts[:, 2]
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #fbbd90f3-1
 def balanced_accuracy_at(
-    scores: np.ndarray,  # Shape [N]
+    scores: np.ndarray,  # Score of each item, shape [N]
     faithful: np.ndarray,  # True or False, shape [N]; both occur
-    threshold,  # Faithful above it; a number, or several [T]
+    threshold,  # Items above it are called faithful; a number, or several [T]
 ):  # Mean of the two recalls, in [0,1]; a number, or [T]
     "Balanced accuracy of classification by threshold."
     positive, above = np.asarray(faithful, bool), np.greater.outer(np.asarray(scores), threshold)
@@ -312,7 +310,7 @@ def balanced_accuracy_at(
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #fbbd90f3-2
 def best_threshold(
-    scores: np.ndarray,  # Of N validation items; thresholds are their percentiles 0, 0.2, ..., 99.8
+    scores: np.ndarray,  # Scores of validation items, shape [N]; thresholds are percentiles 0, 0.2, ..., 99.8
     faithful: np.ndarray,  # True or False, shape [N]
 ) -> tuple[float, float]:  # Threshold, above which items are called faithful; its balanced accuracy
     "Threshold with the best balanced accuracy among 500 percentiles, the last among equals."
@@ -333,7 +331,7 @@ def tune_fflm(
     best, parts = None, np.asarray(parts, float)
     if np.isnan(parts).any():
         raise ValueError(
-            f"{np.isnan(parts).any(1).sum()} of {len(parts)} items lack a component: leave them out"
+            f"{np.isnan(parts).any(1).sum()} of {len(parts)} items have a missing component: leave them out"
         )
     for alpha, beta in MIXING_GRIDS[grid]:
         threshold, accuracy = best_threshold(mix_components(parts, alpha, beta), faithful)
@@ -347,7 +345,7 @@ UNCAPITALISED = ("the", "a", "this", "there", "an", "in", "on")
 
 def restore_capitals(
     hypothesis: str,  # Summary in lower case
-    source: str,  # Where capitals are looked up
+    source: str,  # Text in which capitals are looked up
 ) -> str:  # Words separated by single spaces
     "Summary with the capitals of the source restored."
 
@@ -375,8 +373,8 @@ _COP_FORMULA = r"\frac1n\sum_t\left(\log p(y_t\mid y_{<t},x)-\log p(y_t\mid y_{<
     ),
 )
 def cop(
-    bart_logp_source_hypothesis: np.ndarray,  # Shape [L]
-    bart_logp_prefix_hypothesis: np.ndarray,  # After the hypothesis and the source, shape [L]
+    bart_logp_source_hypothesis: np.ndarray,  # log p of each token after the source, shape [L]
+    bart_logp_prefix_hypothesis: np.ndarray,  # log p of each token after hypothesis and source, shape [L]
 ) -> float:  # At most about 0; higher is better
     "CoP: log p given the source minus log p given summary and source, from a BART."
     return probability_change(
@@ -397,13 +395,13 @@ def cop_causal(
     "CoP: log p given the source minus log p given summary and source, from a causal model."
     return probability_change(fflm_tokens["s2s"], fflm_tokens["prefix"], "none")
 
-# %% ../../nbs/07_nlg/03_fflm.ipynb #4398d385
+# %% ../../nbs/07_nlg/03_fflm.ipynb #4398d385-1
 HARIM_CITATION = "Son et al. 2022, https://arxiv.org/abs/2211.12118"
 
-# %% ../../nbs/07_nlg/03_fflm.ipynb #4398d385-1
+
 def _hallucination_risk(
     p: np.ndarray,  # Probability of each token after the source, shape [L]
-    q: np.ndarray,  # Without the source, shape [L]
+    q: np.ndarray,  # Probability of each token without the source, shape [L]
 ) -> float:  # In [0,2]; lower is better
     "HaRiM's hallucination risk: mean over tokens of (1-p)(1-(p-q))."
     p, q = np.asarray(p, float), np.asarray(q, float)
@@ -417,7 +415,7 @@ def _hallucination_risk(
 
 _RISK_FORMULA = r"\frac1n\sum_t(1-p_t)(1-(p_t-q_t))"
 
-
+# %% ../../nbs/07_nlg/03_fflm.ipynb #0a5bd07b
 @nlg(
     unit="nats per token",
     cite=HARIM_CITATION + ", public scorer",
@@ -431,9 +429,9 @@ _RISK_FORMULA = r"\frac1n\sum_t(1-p_t)(1-(p_t-q_t))"
     ),
 )
 def harim_plus(
-    bart110_logp_source_hypothesis: np.ndarray,  # Hypothesis cut at 110 tokens, shape [L]
-    bart110_logp_empty_hypothesis: np.ndarray,  # After the empty text, shape [L]
-    scale: float = 7,  # Lambda
+    bart110_logp_source_hypothesis: np.ndarray,  # log p of its first 110 tokens after the source, [L]
+    bart110_logp_empty_hypothesis: np.ndarray,  # log p of the same tokens after an empty text, [L]
+    scale: float = 7,  # Weight lambda of the risk
 ) -> float:  # At most `scale`; higher is better
     "HaRiM+: mean token log-likelihood plus 7 times (1 - half the hallucination risk)."
     p, q = np.exp(bart110_logp_source_hypothesis), np.exp(bart110_logp_empty_hypothesis)
@@ -451,8 +449,8 @@ def harim_plus(
     ),
 )
 def harim(
-    bart110_logp_source_hypothesis: np.ndarray,  # Hypothesis cut at 110 tokens, shape [L]
-    bart110_logp_empty_hypothesis: np.ndarray,  # After the empty text, shape [L]
+    bart110_logp_source_hypothesis: np.ndarray,  # log p of its first 110 tokens after the source, [L]
+    bart110_logp_empty_hypothesis: np.ndarray,  # log p of the same tokens after an empty text, [L]
 ) -> float:  # At most 0; higher is better
     "HaRiM: minus the mean hallucination risk, from a BART."
     return -_hallucination_risk(np.exp(bart110_logp_source_hypothesis), np.exp(bart110_logp_empty_hypothesis))
@@ -479,7 +477,7 @@ COCO_MASKINGS = ("token", "span", "sentence", "document")
 
 def content_words(
     tokens,  # Tokens of the summary
-    tags,  # Their universal part-of-speech tags
+    tags,  # Universal part-of-speech tag of each token
 ) -> list:  # Tokens, in order
     "Content words of a summary, by part of speech."
     return [token for token, tag in zip(tokens, tags, strict=True) if tag not in FUNCTION_TAGS]
@@ -487,7 +485,7 @@ def content_words(
 # %% ../../nbs/07_nlg/03_fflm.ipynb #8f59ec3d-1
 def sentence_indices(
     tokens,  # Tokens of a text
-    sentences,  # Its sentences
+    sentences,  # Sentences of the same text
 ) -> np.ndarray:  # Number of the sentence in which each token begins, shape [len(tokens)]
     "Sentence index of each token, found by counting characters other than white space."
     tokens, sentences = (["".join(part.split()) for part in parts] for parts in (tokens, sentences))
@@ -517,8 +515,8 @@ def mask_words(
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #15da6605
 def pos_tagged(
-    text: str,  # English
-    name: str = "en_core_web_sm",  # Pipeline of spaCy
+    text: str,  # English text
+    name: str = "en_core_web_sm",  # Installed spaCy pipeline
 ) -> tuple[list, list, list]:  # Tokens without white space; their universal tags; sentences
     "Tokens, part-of-speech tags and sentences of a text, from spaCy."
     doc = spacy_pipeline(name)(text)
@@ -531,8 +529,8 @@ def pos_tagged(
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #15da6605-1
 def coco_maskings(
-    hypothesis: tuple,  # Tokens and tags of the summary
-    source: tuple,  # Tokens, tags and sentences of the source
+    hypothesis: tuple,  # Tokens and tags of the summary, as `pos_tagged` returns them
+    source: tuple,  # Tokens, tags and sentences of the source, as `pos_tagged` returns them
     mask: str = "<mask>",  # Replaces one masked token
 ) -> tuple[list, dict]:  # Important words of the summary; kind of masking -> masked source
     "Important words of a summary, and its source under each of CoCo's four maskings."
@@ -541,10 +539,10 @@ def coco_maskings(
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #883b8af2
 def _mean_probability_drop(
-    words: list,  # Space-separated words of the summary, W
+    words: list,  # W words of the summary, split at spaces
     counted: list,  # Words that count
     p: np.ndarray,  # Probability of each word given the source, shape [W]
-    q: np.ndarray,  # Given the masked source, shape [W]
+    q: np.ndarray,  # Probability of each word given the masked source, shape [W]
 ) -> float:  # In [-1,1]
     "Mean drop of probability, from p to q, of the words that count."
     positions = [i for i, word in enumerate(words) if word in set(counted)]
@@ -556,7 +554,7 @@ def _mean_probability_drop(
 _DROP_FORMULA = (
     r"\frac1{|W|}\sum_{w\in W}\left(p(w\mid x)-p(w\mid x_{masked})\right),\quad x_{masked}\text{ hides }"
 )
-_STOPS_PITFALL = "A word with a stop attached is not counted, so most last words of sentences are lost. "
+_STOPS_PITFALL = "A word with a full stop is not counted, so most last words of sentences are skipped. "
 
 
 @nlg(
@@ -567,10 +565,10 @@ _STOPS_PITFALL = "A word with a stop attached is not counted, so most last words
     pitfall=_STOPS_PITFALL + "Rewording hides nothing, so a reworded summary scores near 0.",
 )
 def coco_token(
-    coco_words: list,  # Words of the summary, W
+    coco_words: list,  # W words of the summary, split at spaces
     coco_important: list,  # Words that count
-    coco_p_source: np.ndarray,  # Shape [W]
-    coco_p_token: np.ndarray,  # Shape [W]
+    coco_p_source: np.ndarray,  # Probability of each word given the source, shape [W]
+    coco_p_token: np.ndarray,  # Probability of each word given the masked source, shape [W]
 ) -> float:  # Higher is better
     "CoCo (token): drop of probability when the words of the summary are masked in the source."
     return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_token)
@@ -584,10 +582,10 @@ def coco_token(
     pitfall=_STOPS_PITFALL + "The order of maskings by quality differs between data sets.",
 )
 def coco_span(
-    coco_words: list,  # Words of the summary, W
+    coco_words: list,  # W words of the summary, split at spaces
     coco_important: list,  # Words that count
-    coco_p_source: np.ndarray,  # Shape [W]
-    coco_p_span: np.ndarray,  # Shape [W]
+    coco_p_source: np.ndarray,  # Probability of each word given the source, shape [W]
+    coco_p_span: np.ndarray,  # Probability of each word given the masked source, shape [W]
 ) -> float:  # Higher is better
     "CoCo (span): drop of probability when these words and their neighbours are masked in the source."
     return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_span)
@@ -602,10 +600,10 @@ def coco_span(
     + "One common word, such as a preposition, hides a whole sentence: often nearly everything is hidden.",
 )
 def coco_sentence(
-    coco_words: list,  # Words of the summary, W
+    coco_words: list,  # W words of the summary, split at spaces
     coco_important: list,  # Words that count
-    coco_p_source: np.ndarray,  # Shape [W]
-    coco_p_sentence: np.ndarray,  # Shape [W]
+    coco_p_source: np.ndarray,  # Probability of each word given the source, shape [W]
+    coco_p_sentence: np.ndarray,  # Probability of each word given the masked source, shape [W]
 ) -> float:  # Higher is better
     "CoCo (sentence): drop of probability when the sentences with words of the summary are masked."
     return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_sentence)
@@ -619,10 +617,10 @@ def coco_sentence(
     pitfall=_STOPS_PITFALL + "A source of nothing but masks is unlike anything the model was trained on.",
 )
 def coco_document(
-    coco_words: list,  # Words of the summary, W
+    coco_words: list,  # W words of the summary, split at spaces
     coco_important: list,  # Words that count
-    coco_p_source: np.ndarray,  # Shape [W]
-    coco_p_document: np.ndarray,  # Shape [W]
+    coco_p_source: np.ndarray,  # Probability of each word given the source, shape [W]
+    coco_p_document: np.ndarray,  # Probability of each word given the masked source, shape [W]
 ) -> float:  # Higher is better
     "CoCo (document): drop of probability when the whole source is masked."
     return _mean_probability_drop(coco_words, coco_important, coco_p_source, coco_p_document)

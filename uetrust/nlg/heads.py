@@ -156,8 +156,7 @@ def alignscore_regression(
     ),
 )
 def dae(
-    # Logits of not entailed, entailed for each arc, shape [A,2]; None when there are none
-    dae_arcs: np.ndarray,
+    dae_arcs: np.ndarray,  # Logits of not entailed, entailed for each arc, shape [A,2]; None without arcs
 ) -> float:  # 1 when each arc is entailed; higher is better
     "DAE: probability that the source entails a dependency arc of the summary, mean over arcs."
     if dae_arcs is None or not len(dae_arcs):
@@ -243,10 +242,10 @@ def _number_known(number, source):
 
 def _is_supported(
     text: str,  # Entity of the summary
-    kind: str,  # Its type: PERSON, GPE, DATE, ...
+    kind: str,  # Type of the entity: PERSON, GPE, DATE, ...
     named: set,  # Entities of the source, cleaned
     source: str,  # Source, lower case
-) -> bool:  # Whether the source has it
+) -> bool:
     "Whether an entity of the summary is found in the source, in one spelling or another."
     name = _cleaned(text)
     singular = name.removesuffix("s")
@@ -299,8 +298,8 @@ def ner_overlap(
 # %% ../../nbs/07_nlg/07_heads.ipynb #a4549382-3
 def named_entities(
     texts: list,  # Texts
-    model: str = "en_core_web_sm",  # spaCy model
-) -> list:  # For each text (text, type) of its entities
+    model: str = "en_core_web_sm",  # Installed spaCy pipeline
+) -> list:  # For each text a list with (text, type) of its entities
     "Named entities of each text, by spaCy."
     return [
         [(entity.text, entity.label_) for entity in document.ents]

@@ -24,8 +24,8 @@ REFERENCE_AGGREGATIONS = dict(mean=np.mean, max=max)
 
 
 def _mean_logp_over_references(
-    logp: list,  # For each reference log p of each token, [L]
-    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+    logp: list,  # For each reference log p of each token, shape [L]
+    several: str = "mean",  # 'mean' or 'max' over the references
 ) -> float:  # At most 0, nats per token
     "Mean token log-probability, aggregated over references."
     if several not in REFERENCE_AGGREGATIONS:
@@ -51,7 +51,7 @@ _SEVERAL_REFERENCES = "Mean and maximum over several references are different nu
     ),
 )
 def bart_score(
-    bart_logp_source_hypothesis: np.ndarray,  # Shape [L]
+    bart_logp_source_hypothesis: np.ndarray,  # log p of each token, shape [L]
 ) -> float:  # At most 0; higher is better
     "BARTScore: mean token log-probability of the hypothesis given the source."
     return defined_mean(bart_logp_source_hypothesis)
@@ -65,8 +65,8 @@ def bart_score(
     pitfall=_SEVERAL_REFERENCES + "A short summary that says one thing of the reference scores high.",
 )
 def bart_score_precision(
-    bart_logp_reference_hypothesis: list,  # For each reference shape [L]
-    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+    bart_logp_reference_hypothesis: list,  # For each reference log p of each token, shape [L]
+    several: str = "mean",  # 'mean' or 'max' over the references
 ) -> float:  # At most 0; higher is better
     "BARTScore precision: mean token log-probability of the hypothesis given the reference."
     return _mean_logp_over_references(bart_logp_reference_hypothesis, several)
@@ -84,8 +84,8 @@ def bart_score_precision(
     ),
 )
 def bart_score_recall(
-    bart_logp_hypothesis_reference: list,  # For each reference shape [L]
-    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+    bart_logp_hypothesis_reference: list,  # For each reference log p of each token, shape [L]
+    several: str = "mean",  # 'mean' or 'max' over the references
 ) -> float:  # At most 0; higher is better
     "BARTScore recall: mean token log-probability of the reference given the hypothesis."
     return _mean_logp_over_references(bart_logp_hypothesis_reference, several)
@@ -102,9 +102,9 @@ def bart_score_recall(
     ),
 )
 def bart_score_f(
-    bart_logp_reference_hypothesis: list,  # For each reference shape [L]
-    bart_logp_hypothesis_reference: list,  # For each reference shape [L]
-    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+    bart_logp_reference_hypothesis: list,  # For each reference log p of each token, shape [L]
+    bart_logp_hypothesis_reference: list,  # For each reference log p of each token, shape [L]
+    several: str = "mean",  # 'mean' or 'max' over the references
 ) -> float:  # At most 0; higher is better
     "BARTScore F: mean of precision and recall."
     return (
@@ -124,7 +124,7 @@ def bart_score_f(
     ),
 )
 def bart_score_he2024(
-    bart256_logp_hypothesis_reference: list,  # For each reference shape [L]
+    bart256_logp_hypothesis_reference: list,  # For each reference log p of each token, shape [L]
 ) -> float:  # At most 0; higher is better
     "BARTScore recall with both texts cut at 256 tokens, as in He et al.'s released benchmark."
     return _mean_logp_over_references(bart256_logp_hypothesis_reference)
@@ -141,7 +141,7 @@ def bart_score_he2024(
     ),
 )
 def bart_score_exp(
-    bart_logp_source_hypothesis: np.ndarray,  # Shape [L]
+    bart_logp_source_hypothesis: np.ndarray,  # log p of each token, shape [L]
 ) -> float:  # In (0,1]; higher is better
     "Geometric mean of the token probabilities of the hypothesis given the source."
     return float(np.exp(defined_mean(bart_logp_source_hypothesis)))
@@ -161,7 +161,7 @@ T5SCORE_CITATION = "Qin et al. 2023, https://arxiv.org/abs/2212.05726"
     ),
 )
 def t5_score_source(
-    t5_logp_source_hypothesis: np.ndarray,  # Shape [L]
+    t5_logp_source_hypothesis: np.ndarray,  # log p of each token, shape [L]
 ) -> float:  # At most 0; higher is better
     "T5Score, reference-free: mean token log-probability of the hypothesis given the source."
     return defined_mean(t5_logp_source_hypothesis)
@@ -175,8 +175,8 @@ def t5_score_source(
     pitfall=_SEVERAL_REFERENCES + "A short summary that says one thing of the reference scores high.",
 )
 def t5_score_precision(
-    t5_logp_reference_hypothesis: list,  # For each reference shape [L]
-    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+    t5_logp_reference_hypothesis: list,  # For each reference log p of each token, shape [L]
+    several: str = "mean",  # 'mean' or 'max' over the references
 ) -> float:  # At most 0; higher is better
     "T5Score precision: mean token log-probability of the hypothesis given the reference."
     return _mean_logp_over_references(t5_logp_reference_hypothesis, several)
@@ -194,8 +194,8 @@ def t5_score_precision(
     ),
 )
 def t5_score_recall(
-    t5_logp_hypothesis_reference: list,  # For each reference shape [L]
-    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+    t5_logp_hypothesis_reference: list,  # For each reference log p of each token, shape [L]
+    several: str = "mean",  # 'mean' or 'max' over the references
 ) -> float:  # At most 0; higher is better
     "T5Score recall: mean token log-probability of the reference given the hypothesis."
     return _mean_logp_over_references(t5_logp_hypothesis_reference, several)
@@ -212,9 +212,9 @@ def t5_score_recall(
     ),
 )
 def t5_score(
-    t5_logp_reference_hypothesis: list,  # For each reference shape [L]
-    t5_logp_hypothesis_reference: list,  # For each reference shape [L]
-    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+    t5_logp_reference_hypothesis: list,  # For each reference log p of each token, shape [L]
+    t5_logp_hypothesis_reference: list,  # For each reference log p of each token, shape [L]
+    several: str = "mean",  # 'mean' or 'max' over the references
 ) -> float:  # At most 0; higher is better
     "T5Score: mean of precision and recall."
     return (
@@ -244,7 +244,7 @@ def _without_last(logp):
 
 
 _MEAN_WITHOUT_FIRST = r"\frac1{|y|-1}\sum_{t>1}\log p(y_t\mid y_{<t},x)"
-_FIRST_WORD_LOST = "With GPT-2 the first word of the summary is not scored. "
+_FIRST_WORD_PITFALL = "With GPT-2 the first word of the summary is not scored. "
 
 
 @nlg(
@@ -252,11 +252,11 @@ _FIRST_WORD_LOST = "With GPT-2 the first word of the summary is not scored. "
     cite=GPTSCORE_CITATION + ", decoder only",
     dim="overall",
     formula=_MEAN_WITHOUT_FIRST + r",\quad x\text{ source and template}, y\text{ hypothesis}",
-    pitfall=_FIRST_WORD_LOST
+    pitfall=_FIRST_WORD_PITFALL
     + "Without a template that asks for a summary the number says how well the text goes on from the source.",
 )
 def gpt_score(
-    gpt_logp_source_hypothesis: np.ndarray,  # Shape [L]
+    gpt_logp_source_hypothesis: np.ndarray,  # log p of each token, shape [L]
 ) -> float:  # At most 0; higher is better
     "GPTScore: log-probability of the hypothesis given source and template, mean without the first token."
     return defined_mean(_without_first(gpt_logp_source_hypothesis))
@@ -267,11 +267,11 @@ def gpt_score(
     cite=GPTSCORE_CITATION + ", decoder only, reference to hypothesis",
     dim="overall",
     formula=_MEAN_WITHOUT_FIRST + r",\quad x\text{ reference and template}, y\text{ hypothesis}",
-    pitfall=_FIRST_WORD_LOST + "Mean and maximum over several references are different numbers.",
+    pitfall=_FIRST_WORD_PITFALL + "Mean and maximum over several references are different numbers.",
 )
 def gpt_score_precision(
-    gpt_logp_reference_hypothesis: list,  # For each reference shape [L]
-    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+    gpt_logp_reference_hypothesis: list,  # For each reference log p of each token, shape [L]
+    several: str = "mean",  # 'mean' or 'max' over the references
 ) -> float:  # At most 0; higher is better
     "GPTScore precision: log-probability of the hypothesis given the reference, mean without the first token."
     return _mean_logp_over_references(
@@ -290,8 +290,8 @@ def gpt_score_precision(
     ),
 )
 def gpt_score_recall(
-    gpt_logp_hypothesis_reference: list,  # For each reference shape [L]
-    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+    gpt_logp_hypothesis_reference: list,  # For each reference log p of each token, shape [L]
+    several: str = "mean",  # 'mean' or 'max' over the references
 ) -> float:  # At most 0; higher is better
     "GPTScore recall: log-probability of the reference given the hypothesis, mean without the first token."
     return _mean_logp_over_references(
@@ -310,7 +310,7 @@ def gpt_score_recall(
     ),
 )
 def gpt_score_whole(
-    gpt_logp_source_hypothesis: np.ndarray,  # Shape [L]
+    gpt_logp_source_hypothesis: np.ndarray,  # log p of each token, shape [L]
 ) -> float:  # At most 0; higher is better
     "GPTScore with every token: mean token log-probability of the hypothesis given source and template."
     return defined_mean(gpt_logp_source_hypothesis)
@@ -326,7 +326,7 @@ def gpt_score_whole(
     ),
 )
 def gpt_score_flan(
-    flan_logp_source_hypothesis: np.ndarray,  # Shape [L]
+    flan_logp_source_hypothesis: np.ndarray,  # log p of each token, shape [L]
 ) -> float:  # At most 0; higher is better
     "GPTScore with FLAN-T5: mean token log-probability of the hypothesis given source and template."
     return defined_mean(flan_logp_source_hypothesis)
@@ -343,8 +343,8 @@ def gpt_score_flan(
     ),
 )
 def gpt_score_flan_precision(
-    flan_logp_reference_hypothesis: list,  # For each reference shape [L]
-    several: str = "mean",  # Of several references the 'mean' or the 'max' counts
+    flan_logp_reference_hypothesis: list,  # For each reference log p of each token, shape [L]
+    several: str = "mean",  # 'mean' or 'max' over the references
 ) -> float:  # At most 0; higher is better
     "GPTScore precision with FLAN-T5: mean token log-probability of the hypothesis given the reference."
     return _mean_logp_over_references(flan_logp_reference_hypothesis, several)
@@ -352,15 +352,15 @@ def gpt_score_flan_precision(
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #105de14a
 def with_lower_first_letter(
     text: str,  # A hypothesis or reference
-) -> str:  # The same text but for its first letter
+) -> str:  # Only the first letter differs
     "Text with a lower-case first letter, as GPTScore sends it to an endpoint."
     return text[:1].lower() + text[1:]
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #105de14a-1
 _MEAN_WITHOUT_LAST = r"\frac1{|y|-1}\sum_{t<|y|}\log p(y_t\mid y_{<t},x)"
 _ECHO_PITFALL = (
-    "Needs an endpoint that returns log-probabilities of a given text. The last token is taken for a full "
-    "stop and left out, also where it is a word."
+    "Needs an endpoint that returns log-probabilities of a given text. The last token is left out as if it "
+    "were a full stop, even where it is a word."
 )
 
 
@@ -399,13 +399,10 @@ def gpt_score_echo_precision(
     )
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #08c103c4
-TLDR_TEMPLATE, IN_OTHER_WORDS_TEMPLATE = (
-    " TL;DR: ",
-    " In other words , ",
-)  # What GPTScore puts after a source, and after another summary
-GPT_LAYOUT = dict(
-    prefix_token=None, joined=True, window=1000
-)  # How it reads with GPT-2: options of `uetrust.models.forward.Layout`
+TLDR_TEMPLATE = " TL;DR: "  # What GPTScore puts after a source
+IN_OTHER_WORDS_TEMPLATE = " In other words , "  # What it puts after another summary
+# How GPTScore reads with GPT-2: options of `uetrust.models.forward.Layout`
+GPT_LAYOUT = dict(prefix_token=None, joined=True, window=1000)
 
 
 @dataclass(frozen=True)
@@ -424,13 +421,13 @@ class NarcissismModel:
     runs: str = "hub"  # 'hub', 'retired' or 'hosted'
 
     @property
-    def layout(
-        self,
-    ) -> dict:  # Options of `uetrust.models.forward.Layout`; for an API only the separator matters
+    def layout(self) -> dict:
+        "Options of `uetrust.models.forward.Layout`; for an API only the separator matters."
         return dict(sep=self.suffix) | (GPT_LAYOUT if self.statistic_prefix == "gpt" else dict(window=1024))
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #08c103c4-1
-FAMILY_SCORES = dict(  # Name of the statistics, score and reference_score, of a family or behind an API
+# Family, or a model behind an API -> names of its statistics, score and reference_score
+FAMILY_SCORES = dict(
     BART=("bart", "bart_score", "bart_score_precision"),
     T5=("t5", "t5_score_source", "t5_score_precision"),
     GPT=("gpt", "gpt_score", "gpt_score_precision"),
@@ -473,26 +470,16 @@ def _table_rows():
     for line in _TABLE.strip().splitlines():
         name, checkpoint, family, size, tuned, prompt = (cell.strip() for cell in line.split("|"))
         runs = _NOT_ON_HUB.get(name, "hub")
-        yield (
-            name,
-            NarcissismModel(
-                checkpoint,
-                family,
-                size,
-                tuned,
-                *FAMILY_SCORES[family if runs == "hub" else "API"],
-                **_PROMPTS[prompt],
-                runs=runs,
-            ),
-        )
+        scores = FAMILY_SCORES[family if runs == "hub" else "API"]
+        yield name, NarcissismModel(checkpoint, family, size, tuned, *scores, **_PROMPTS[prompt], runs=runs)
 
 
 NARCISSISM_MODELS = dict(_table_rows())
 
 
 def _narcissism_model(
-    name: str,  # As the study prints it
-) -> NarcissismModel:  # Its checkpoint, prompts and scores
+    name: str,  # Name that the study prints, such as 'GPT2'
+) -> NarcissismModel:  # Checkpoint, prompts and scores
     "Model of the self-bias study, by name."
     if name not in NARCISSISM_MODELS:
         raise LookupError(

@@ -17,7 +17,7 @@ from ..core.segmentation import split_sentences
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #13dad272
 def nli_probabilities(
-    logits,  # Shape [...,3]: contradiction, neutral, entailment
+    logits,  # Logits of contradiction, neutral and entailment, shape [...,3]
 ) -> np.ndarray:  # Same shape, float64; the classes sum to 1
     "Class probabilities from the logits of an NLI model."
     from scipy.special import softmax
@@ -29,7 +29,7 @@ def nli_probabilities(
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #13dad272-1
 def first_class_probability(
-    logits,  # Shape [...,2]
+    logits,  # Logits of the two classes, shape [...,2]
 ) -> np.ndarray:  # Shape [...], in [0,1], float64
     "Probability of the first of two classes, from their logits."
     from scipy.special import expit
@@ -163,10 +163,10 @@ def _summac_parts(
 def summac_grid(
     source: str,  # Source
     hypothesis: str,  # Summary
-    # One for both, or two joined by a dash: 'paragraph-sentence' splits the source into paragraphs
+    # Key of `SUMMAC_GRANULARITIES`; 'paragraph-sentence' is one for the source and one for the summary
     granularity: str = "sentence",
     most: int = 100,  # Largest number of parts of the source
-) -> tuple[list, list]:  # Premises, hypotheses, for `uetrust.models.classifiers.nli_grids`
+) -> tuple[list, list]:  # Parts of the source (premises) and of the summary (hypotheses)
     "Premises and hypotheses that SummaC compares."
     of_source, _, of_hypothesis = granularity.partition("-")
     return _summac_parts(source, of_source)[:most], _summac_parts(hypothesis, of_hypothesis or of_source)
@@ -190,9 +190,9 @@ def _probability_grid(logits):
 
 
 def _summac_zs_value(
-    grid_probabilities: np.ndarray,  # Probabilities [S,H,3]
-    op1: str = "max",  # Over the source: 'max', 'mean' or 'min'
-    op2: str = "mean",  # Over the summary
+    grid_probabilities: np.ndarray,  # Class probabilities of each pair of parts, shape [S,H,3]
+    op1: str = "max",  # Aggregation over the source: 'max', 'mean' or 'min'
+    op2: str = "mean",  # Aggregation over the summary
     entailment: bool = True,  # Count entailment
     contradiction: bool = True,  # Count contradiction
 ) -> float:  # In [-1,1] with both, [0,1] with one
@@ -200,15 +200,11 @@ def _summac_zs_value(
     if not (entailment or contradiction):
         raise ValueError("zs needs entailment, contradiction or both")
     contradicted, _, entailed = np.moveaxis(SUMMAC_AGGREGATIONS[op1](grid_probabilities, axis=0), -1, 0)
-    return float(
-        SUMMAC_AGGREGATIONS[op2](
-            entailed - contradicted
-            if entailment and contradiction
-            else entailed
-            if entailment
-            else 1 - contradicted
-        )
-    )
+    if not contradiction:
+        values = entailed
+    else:
+        values = entailed - contradicted if entailment else 1 - contradicted
+    return float(SUMMAC_AGGREGATIONS[op2](values))
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #2d231e8b-1
 @nlg(
@@ -228,8 +224,8 @@ def _summac_zs_value(
 def summac_zs(
     # Logits of sentence pairs, shape [S,H,3]; tals/albert-xlarge-vitaminc-mnli
     nli_source_sentences: np.ndarray,
-    op1: str = "max",  # Over the source: 'max', 'mean' or 'min'
-    op2: str = "mean",  # Over the summary
+    op1: str = "max",  # Aggregation over the source: 'max', 'mean' or 'min'
+    op2: str = "mean",  # Aggregation over the summary
 ) -> float:  # 1 when every sentence is entailed and none contradicted; higher is better
     "SummaC-ZS: highest entailment minus highest contradiction, mean over summary sentences."
     return _summac_zs_value(_probability_grid(nli_source_sentences), op1, op2)
@@ -250,8 +246,8 @@ def summac_zs(
 )
 def summac_zs_entailment(
     nli_source_sentences: np.ndarray,  # Logits of sentence pairs, shape [S,H,3]
-    op1: str = "max",  # Over the source: 'max', 'mean' or 'min'
-    op2: str = "mean",  # Over the summary
+    op1: str = "max",  # Aggregation over the source: 'max', 'mean' or 'min'
+    op2: str = "mean",  # Aggregation over the summary
 ) -> float:  # 1 when every sentence is entailed; higher is better
     "SummaC-ZS with entailment alone: highest entailment, mean over summary sentences."
     return _summac_zs_value(_probability_grid(nli_source_sentences), op1, op2, contradiction=False)
@@ -268,20 +264,20 @@ def summac_zs_entailment(
 )
 def summac_zs_paragraph(
     nli_source_paragraphs: np.ndarray,  # Logits of paragraph pairs, shape [S,H,3]; roberta-large-mnli
-    op1: str = "max",  # Over the source: 'max', 'mean' or 'min'
-    op2: str = "mean",  # Over the summary
+    op1: str = "max",  # Aggregation over the source: 'max', 'mean' or 'min'
+    op2: str = "mean",  # Aggregation over the summary
 ) -> float:  # 1 when every paragraph is entailed and none contradicted; higher is better
     "SummaC-ZS over paragraphs instead of sentences."
     return _summac_zs_value(_probability_grid(nli_source_paragraphs), op1, op2)
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #68ead6ea
 # fmt: off
-SUMMAC_CONV_BINS = np.array([  # 'percentile'
+SUMMAC_CONV_BINS = np.array([  # Called 'percentile' in the release
     0, 0.01, 0.02, 0.03, 0.04, 0.07, 0.13, 0.37, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.955, 0.96,
     0.965, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995, 1,
 ])
 # fmt: on
-SUMMAC_CONV_EVEN_BINS = np.arange(51) * 0.02  # 'even50'
+SUMMAC_CONV_EVEN_BINS = np.arange(51) * 0.02  # Called 'even50' in the release
 # fmt: off
 SUMMAC_CONV_WEIGHTS = {
     "mlp.weight": np.array([[
@@ -300,8 +296,8 @@ NLI_LETTERS = dict(e=2, c=0, n=1)  # Letter -> class; histograms stand in the or
 
 
 def _load_summac_conv_head(
-    path,  # A safetensors file with mlp.* and layer_final.*
-) -> dict:  # As `SUMMAC_CONV_WEIGHTS`
+    path,  # Safetensors file with mlp.* and layer_final.*
+) -> dict:  # Weights with the keys of `SUMMAC_CONV_WEIGHTS`
     "Weights of a trained SummaC-Conv head."
     from safetensors.numpy import load_file
 
@@ -309,15 +305,15 @@ def _load_summac_conv_head(
 
     check_weights_file(path)
     head = load_file(path)
-    if lacks := set(SUMMAC_CONV_WEIGHTS) - set(head):
-        raise ValueError(f"{path} is no head of SummaC-Conv: it lacks {sorted(lacks)}")
+    if missing := set(SUMMAC_CONV_WEIGHTS) - set(head):
+        raise ValueError(f"{path} is no head of SummaC-Conv: {sorted(missing)} is missing")
     return head
 
 
 def nli_histograms(
-    grid_probabilities: np.ndarray,  # Probabilities [S,H,3]
+    grid_probabilities: np.ndarray,  # Class probabilities of each pair of parts, shape [S,H,3]
     edges: np.ndarray = SUMMAC_CONV_BINS,  # B+1 edges; the last bin is closed
-    labels: str = "e",  # Of 'ecn', each adds B counts
+    labels: str = "e",  # Letters of 'ecn': each class adds B counts
     most: int = 10,  # Summary sentences that count
 ) -> np.ndarray:  # Counts [min(H,most), B*len(labels)]
     "Histogram of class probabilities over source sentences, for each summary sentence."
@@ -336,18 +332,16 @@ def nli_histograms(
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #68ead6ea-2
 def _summac_conv_logits(
-    grid_probabilities: np.ndarray,  # Probabilities [S,H,3]
-    head: dict = SUMMAC_CONV_WEIGHTS,  # Weights
-    agg: str = "mean",  # 'mean', 'min', 'max', or 'all'
+    grid_probabilities: np.ndarray,  # Class probabilities of each pair of parts, shape [S,H,3]
+    head: dict = SUMMAC_CONV_WEIGHTS,  # Weights of the head
+    agg: str = "mean",  # Aggregation over the summary: 'mean', 'min', 'max', or 'all'
     edges: np.ndarray = SUMMAC_CONV_BINS,  # B+1 edges of the bins
-    labels: str = "e",  # Of 'ecn'
+    labels: str = "e",  # Letters of 'ecn', the classes that count
 ) -> np.ndarray:  # Logits [2]; the second means consistent
     "Logits of the SummaC-Conv head for a grid of NLI probabilities."
     weighted = nli_histograms(grid_probabilities, edges, labels) @ head["mlp.weight"][0] + head["mlp.bias"][0]
-    pooled = [
-        SUMMAC_AGGREGATIONS[name](weighted)
-        for name in (("min", "mean", "max") if agg == "all" else (agg,) * 3)
-    ]
+    names = ("min", "mean", "max") if agg == "all" else (agg,) * 3
+    pooled = [SUMMAC_AGGREGATIONS[name](weighted) for name in names]
     return head["layer_final.weight"] @ pooled + head["layer_final.bias"]
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #68ead6ea-3
@@ -368,8 +362,8 @@ def _summac_conv_logits(
 def summac_conv(
     # Logits of sentence pairs, shape [S,H,3]; tals/albert-xlarge-vitaminc-mnli
     nli_source_sentences: np.ndarray,
-    head: dict = SUMMAC_CONV_WEIGHTS,  # Weights, see `_load_summac_conv_head`
-    agg: str = "mean",  # 'mean', 'min', 'max', or 'all'; the released head was trained with 'mean'
+    head: dict = SUMMAC_CONV_WEIGHTS,  # Weights of the head
+    agg: str = "mean",  # 'mean' (with which the released head was trained), 'min', 'max', or 'all'
 ) -> float:  # Higher is better
     "SummaC-Conv: learned weights of entailment values, summed over the source, mean over summary sentences."
     return float(

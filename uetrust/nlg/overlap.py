@@ -30,7 +30,7 @@ def _rouge_scorer(kind, tokenizer):
 
 def as_references(
     reference,  # A text, or several
-) -> list:  # The texts
+) -> list:  # One text or more
     "References as a list, whether one or several are given."
     return [reference] if isinstance(reference, str) else list(reference)
 
@@ -134,7 +134,7 @@ def bleu(
     return _bleu(lowercase).sentence_score(hypothesis, as_references(reference)).score
 
 # %% ../../nbs/07_nlg/01_overlap.ipynb #eebf976d
-def _wordnet_among(words):  # What METEOR reads of WordNet where only these words can be found: a set
+def _wordnet_among(words):  # Stand-in for WordNet in which only these words can be found: a set
     def synsets(word):  # One meaning with all synonyms
         lemmas = [SimpleNamespace(name=lambda name=name: name) for name in words & synonyms(word)]
         return [SimpleNamespace(lemmas=lambda: lemmas)]

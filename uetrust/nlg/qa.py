@@ -10,6 +10,7 @@ __all__ = ['PRONOUNS', 'SPACY_PITFALL', 'FEQA_CITATION', 'QAGS_CITATION', 'Q2_CI
            'questeval_recall', 'questeval', 'questeval_f1']
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #2431bb13
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from .strings import feqa_f1, normalised_words, q2_f1, squad_exact_match, squad_
 class AnswerSpan(NamedTuple):
     "A candidate answer: a named entity or noun phrase of a text"
 
-    text: str  # As in the text
+    text: str  # Phrase, spelled as in the text
     kind: str  # 'entity' or 'chunk', a noun phrase
     sentence: int  # Index of its sentence in the text, from 0
 
@@ -65,8 +66,8 @@ def feqa_phrases(
 def qags_phrases(
     found: list,  # `AnswerSpan`s of the summary
     rng,  # np.random.Generator
-    n: int = 10,  # How many
-) -> list:  # n phrases; none when there is none
+    n: int = 10,  # Number of phrases
+) -> list:  # n phrases; empty for a summary without any
     "Phrases that QAGS asks about: a random sample if there are more than n, repeated if there are fewer."
     unique = list(dict.fromkeys(span.text for span in found))
     if len(unique) > n:
@@ -101,17 +102,17 @@ def questeval_phrases(
 class Question(NamedTuple):
     "A question about a phrase"
 
-    text: str  # As it is asked
+    text: str  # The question itself
     logp: float  # Mean log p of its tokens, nats; NaN when there is none
-    phrase: str  # What it is about
+    phrase: str  # Phrase that it is about
 
 # %% ../../nbs/07_nlg/09_qa.ipynb #0b70690b-1
 class AnsweredQuestion(NamedTuple):
     "A question and two answers to it"
 
-    question: str  # As it is asked
-    expected: str  # The phrase; for QAGS the answer on the summary
-    found: str  # The answer on the other text
+    question: str  # The question itself
+    expected: str  # Phrase of the question; for QAGS the answer on the summary
+    found: str  # Answer on the other text
     answerability: float = np.nan  # Probability that the other text answers, in [0,1]
 
 
@@ -162,11 +163,8 @@ def feqa_text(
 )
 def feqa(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
-    # `Question`s about them; the released BART is a fairseq file without a licence of its own
-    feqa_questions: list,
-    # `AnsweredQuestion`, each with a phrase and the answer on the source, lower case; BERT trained on SQuAD
-    # 1.1
-    feqa_answers: list,
+    feqa_questions: list,  # `Question`s about them; the released BART has no licence of its own
+    feqa_answers: list,  # `AnsweredQuestion`s with answers on the source; BERT trained on SQuAD 1.1
 ) -> float:  # 1 when every answer on the source is the phrase; higher is better
     "FEQA: token F1 between phrases of the summary and answers on the source, mean over questions."
     if _reason_ended(hypothesis_spans, feqa_questions, feqa_answers):
@@ -179,7 +177,7 @@ def feqa(
 class _QAGSSelection(NamedTuple):
     "Questions that QAGS asks, with counts of the steps of their selection"
 
-    questions: list  # As they are asked
+    questions: list  # Texts of the questions
     clean: int  # Questions that passed every rule, before the selection
     answered: int | None  # Questions with an answer on the summary; None when answers were not used
     matched: int | None  # Questions answered by their phrase
@@ -237,12 +235,8 @@ def _mean_agreement(found, questions, answers, similarity, n=None):
 )
 def qags(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
-    # `Question`s about them; the released BART is a fairseq file without a licence of its own
-    qags_questions: list,
-    # `AnsweredQuestion` of the questions that were kept, answers on summary and source; BERT-large trained
-    # on SQuAD
-    # 2.0
-    qags_answers: list,
+    qags_questions: list,  # `Question`s about them; the released BART has no licence of its own
+    qags_answers: list,  # `AnsweredQuestion`s on summary and source; BERT-large trained on SQuAD 2.0
 ) -> float:  # 1 when both texts answer alike; higher is better
     "QAGS: SQuAD F1 between the answers on summary and source, mean over 20 questions."
     return _mean_agreement(hypothesis_spans, qags_questions, qags_answers, squad_f1)
@@ -259,7 +253,7 @@ def qags_released(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
     qags_questions: list,  # `Question`s about them
     qags_answers: list,  # `AnsweredQuestion` of the questions that were kept, likeliest first
-    n: int = 5,  # How many of these count
+    n: int = 5,  # Number of questions that count
 ) -> float:  # 1 when both texts answer alike; higher is better
     "QAGS over the five likeliest questions, as in the released command line."
     return _mean_agreement(hypothesis_spans, qags_questions, qags_answers, squad_f1, n)
@@ -298,8 +292,7 @@ def qags_em(
 def qags_matched(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
     qags_questions: list,  # `Question`s about them
-    # `AnsweredQuestion` of the questions whose answer on the summary is the phrase
-    qags_answers_matched: list,
+    qags_answers_matched: list,  # `AnsweredQuestion`s whose answer on the summary is the phrase
 ) -> float:  # 1 when both texts answer alike; higher is better
     "QAGS over questions that the summary answers with their phrase."
     return _mean_agreement(hypothesis_spans, qags_questions, qags_answers_matched, squad_f1)
@@ -323,8 +316,8 @@ def valid_q2_questions(
 # %% ../../nbs/07_nlg/09_qa.ipynb #475c3d8b-1
 def _needs_entailment(
     answered: AnsweredQuestion,  # A question and the answer on the source
-) -> bool:  # Whether entailment is asked
-    "Whether an answer differs from the phrase, so that entailment decides."
+) -> bool:
+    "Whether there is an answer that differs from the phrase, so that entailment decides."
     return bool(
         q2_f1(answered.expected, answered.found) < 1 and answered.found and Q2_NO_ANSWER not in answered.found
     )
@@ -333,9 +326,8 @@ def _needs_entailment(
 def q2_pairs(
     source: str,  # Source
     hypothesis: str,  # Summary
-    answers: list,  # `AnsweredQuestion`, may be none
-    # (premise, hypothesis) for each question that is open; of the whole texts when there is no question
-) -> list:
+    answers: list,  # `AnsweredQuestion`s on the source; may be empty
+) -> list:  # (premise, hypothesis) of each open question; of the whole texts when there is no question
     "Pairs of texts for the entailment model of Q2."
     if not answers:
         return [(source.lower(), hypothesis)]
@@ -384,11 +376,9 @@ _Q2_TRAP = SPACY_PITFALL + (
 )
 def q2(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
-    # `Question`s about them; mrm8488/t5-base-finetuned-question-generation-ap (licence not stated where it
-    # was looked up)
+    # `Question`s about them; mrm8488/t5-base-finetuned-question-generation-ap (no licence stated)
     q2_questions: list,
-    # `AnsweredQuestion` of the valid questions; ktrapeznikov/albert-xlarge-v2-squad-v2 (no licence on the
-    # hub)
+    # `AnsweredQuestion`s, the valid ones; ktrapeznikov/albert-xlarge-v2-squad-v2 (no licence stated)
     q2_answers: list,
     # Logits for `q2_pairs`, shape [K,3]: contradiction, neutral, entailment; RoBERTa-large trained on SNLI
     q2_nli: np.ndarray,
@@ -425,18 +415,16 @@ QUESTEVAL_CITATION = (
 
 def _questeval_direction(
     *values,  # For each comparison the values of all questions, shape [Q]
-    weights=None,  # Of each question, shape [Q]; 1 when None
+    weights=None,  # Weight of each question, shape [Q]; 1 when None
 ) -> float:  # In [0,1]; 0 without a question
     "QuestEval in one direction: mean over questions and comparisons, each clipped to [0,1]."
     clipped = np.clip(np.array(values, float), 0, 1)
     return float((clipped if weights is None else clipped * weights).mean()) if clipped.size else 0.0
 
 
-def _questeval_one_way(
-    asked_about, answered_on, found, questions, answers, *similarity, f1_only=False, weights=None
-):
+def _questeval_one_way(text, other_text, found, questions, answers, *similarity, f1_only=False, weights=None):
     "QuestEval in one direction: questions about one text, answered on the other; 0 if a text is empty."
-    if not (asked_about and answered_on) or _reason_ended(found, questions, answers):
+    if not (text and other_text) or _reason_ended(found, questions, answers):
         return 0.0
     f1 = [squad_f1(answered.expected, answered.found) for answered in answers]
     if f1_only:
@@ -471,7 +459,7 @@ def questeval_precision(
     questeval_answers_source: list,
     # BERTScore F1 of phrase and answer, shape [Q]; bert-base-multilingual-cased, layer 9 (Apache-2.0)
     questeval_similarity_source,
-    weights=None,  # Of each question, shape [Q]
+    weights=None,  # Weight of each question, shape [Q]; 1 when None
 ) -> float:  # 1 when the source answers every question with the phrase of the summary; higher is better
     "QuestEval precision: does the source answer questions about the summary as the summary does?"
     return _questeval_one_way(
@@ -493,7 +481,7 @@ def questeval_precision(
         r"\frac1{3Q}\sum_{q\text{ on }s}\left(1-P(\text{unanswerable}\mid q, h)+\text{BERTScore}(a_q, "
         r"\hat a)+F_1(a_q, \hat a)\right),\quad\hat a=\text{answer}(q, h)"
     ),
-    pitfall="The first five sentences of the source are asked about, important or not. " + _QUESTEVAL_TRAP,
+    pitfall="Only the first five sentences of the source count, important or not. " + _QUESTEVAL_TRAP,
 )
 def questeval_recall(
     hypothesis: str,  # Summary
@@ -505,7 +493,7 @@ def questeval_recall(
     questeval_answers_hypothesis: list,
     # BERTScore F1 of phrase and answer, shape [Q]; bert-base-multilingual-cased, layer 9 (Apache-2.0)
     questeval_similarity_hypothesis,
-    weights=None,  # Of each question, shape [Q]
+    weights=None,  # Weight of each question, shape [Q]; 1 when None
 ) -> float:  # 1 when the summary answers every question with the phrase of the source; higher is better
     "QuestEval recall: does the summary answer questions about the source as the source does?"
     return _questeval_one_way(
@@ -531,16 +519,13 @@ def questeval(
     source: str,  # Source
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
     source_spans: list,  # `AnswerSpan`s of the source
-    # `Question`s about the summary; ThomasNLG/t5-qg_squad1-en (MIT by its authors' repository)
-    questeval_questions_hypothesis: list,
+    questeval_questions_hypothesis: list,  # `Question`s about the summary; ThomasNLG/t5-qg_squad1-en
     questeval_questions_source: list,  # `Question`s about the source; the same network
-    # `AnsweredQuestion` on the source, with answerability; ThomasNLG/t5-qa_squad2neg-en (MIT)
-    questeval_answers_source: list,
-    questeval_answers_hypothesis: list,  # `AnsweredQuestion` on the summary; the same network
-    # BERTScore F1 of phrase and answer, shape [Q]; bert-base-multilingual-cased, layer 9 (Apache-2.0)
-    questeval_similarity_source,
-    questeval_similarity_hypothesis,  # The same of the answers on the summary
-    weights=None,  # Of each question about the source, shape [Q]
+    questeval_answers_source: list,  # `AnsweredQuestion`s on the source; ThomasNLG/t5-qa_squad2neg-en
+    questeval_answers_hypothesis: list,  # `AnsweredQuestion`s on the summary; the same network
+    questeval_similarity_source,  # BERTScore F1 of phrase and answer on the source, shape [Q]
+    questeval_similarity_hypothesis,  # BERTScore F1 of phrase and answer on the summary, shape [R]
+    weights=None,  # Weight of each question about the source, shape [Q]; 1 when None
 ) -> float:  # 1 when both texts answer alike; higher is better
     "QuestEval: questions about either text, answered on the other, mean of both directions."
     precision = questeval_precision(
@@ -584,22 +569,11 @@ def questeval_f1(
     questeval_answers_hypothesis: list,  # `AnsweredQuestion` on the summary
 ) -> float:  # 1 when both texts answer alike; higher is better
     "QuestEval with SQuAD F1 alone, mean of both directions."
-    precision = _questeval_one_way(
-        hypothesis,
-        source,
-        hypothesis_spans,
-        questeval_questions_hypothesis,
-        questeval_answers_source,
-        f1_only=True,
+    one_way = partial(_questeval_one_way, f1_only=True)
+    precision = one_way(
+        hypothesis, source, hypothesis_spans, questeval_questions_hypothesis, questeval_answers_source
     )
-    return (
-        precision
-        + _questeval_one_way(
-            source,
-            hypothesis,
-            source_spans,
-            questeval_questions_source,
-            questeval_answers_hypothesis,
-            f1_only=True,
-        )
-    ) / 2
+    recall = one_way(
+        source, hypothesis, source_spans, questeval_questions_source, questeval_answers_hypothesis
+    )
+    return (precision + recall) / 2

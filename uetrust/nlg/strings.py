@@ -32,63 +32,63 @@ def _normalised_answer(
 
 def normalised_words(
     text: str,  # Any text
-) -> list:  # Its words by the rule of Q2 and TRUE
+) -> list:  # Words by the rule of Q2 and TRUE
     "Normalised words of a text, without articles, *in* and *our*."
     return _normalised_answer(text, ARTICLES_IN_OUR).split()
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #721bc327
 def _token_f1(
-    a: list,  # Tokens of one answer
-    b: list,  # Tokens of the other
+    tokens: list,  # Tokens of one answer
+    others: list,  # Tokens of the other answer
     both_empty: float = 1.0,  # Value when neither has a token
 ) -> float:  # In [0,1]
     "Token F1: harmonic mean of the shares of tokens that two answers have in common."
-    if not a or not b:
-        return both_empty if not a and not b else 0.0
-    common = sum((Counter(a) & Counter(b)).values())
-    return 2 * common / (len(a) + len(b))
+    if not tokens or not others:
+        return both_empty if not tokens and not others else 0.0
+    common = sum((Counter(tokens) & Counter(others)).values())
+    return 2 * common / (len(tokens) + len(others))
 
 
 def squad_f1(
-    a: str,  # Answer
-    b: str,  # Other answer
+    answer: str,  # One answer
+    other: str,  # The other answer
 ) -> float:  # In [0,1]; 1 for two empty answers
     "Token F1 as in SQuAD, QAGS and QuestEval."
-    return _token_f1(_normalised_answer(a).split(), _normalised_answer(b).split())
+    return _token_f1(_normalised_answer(answer).split(), _normalised_answer(other).split())
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #721bc327-1
 def squad_exact_match(
-    a: str,  # Answer
-    b: str,  # Other answer
+    answer: str,  # One answer
+    other: str,  # The other answer
 ) -> int:  # 1 when equal after normalisation
     "Exact match after normalisation, as in QAGS."
-    return int(_normalised_answer(a) == _normalised_answer(b))
+    return int(_normalised_answer(answer) == _normalised_answer(other))
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #721bc327-2
 def q2_f1(
-    a: str,  # Answer
-    b: str,  # Other answer
+    answer: str,  # One answer
+    other: str,  # The other answer
 ) -> float:  # In [0,1]; 0 for two empty answers
     "Token F1 as in Q2."
-    return _token_f1(normalised_words(a), normalised_words(b), 0.0)
+    return _token_f1(normalised_words(answer), normalised_words(other), 0.0)
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #721bc327-3
 def feqa_f1(
-    a: list,  # Tokens of an answer, from NLTK's word_tokenize
-    b: list,  # Tokens of the other
+    tokens: list,  # Tokens of one answer, from NLTK's word_tokenize
+    others: list,  # Tokens of the other answer
 ) -> float:  # In [0,1]; 1 for two empty answers
     "Token F1 as in FEQA, without normalisation."
-    return _token_f1(a, b)
+    return _token_f1(tokens, others)
 
 
 def _answer_edit_distance(
-    a: str,  # Answer
-    b: str,  # Other answer
+    answer: str,  # One answer
+    other: str,  # The other answer
 ) -> int:  # Insertions, deletions and substitutions of characters; lower is better
     "Edit (Levenshtein) distance between normalised answers, as in QAGS."
     from nltk.metrics.distance import edit_distance as levenshtein
 
-    return levenshtein(_normalised_answer(a), _normalised_answer(b))
+    return levenshtein(_normalised_answer(answer), _normalised_answer(other))
 
 # %% ../../nbs/07_nlg/08_strings.ipynb #636ffbce
 TRUE_CITATION = (
@@ -97,7 +97,7 @@ TRUE_CITATION = (
 COPYING_PITFALL = "Against the source it measures copying: "
 
 
-def _true_words(*texts):  # Words of each
+def _true_words(*texts):  # Normalised words of each text; an error where none has a word
     words = list(map(normalised_words, texts))
     require_words(*words)
     return words

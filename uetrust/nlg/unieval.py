@@ -130,9 +130,9 @@ def unieval_fact(
 )
 def unieval_overall(
     yes_no_coherence: np.ndarray,  # p(Yes) and p(No), shape [2]
-    yes_no_consistency: np.ndarray,  # Of each sentence, shape [S,2]
-    yes_no_fluency: np.ndarray,  # Of each sentence, shape [S,2]
-    yes_no_relevance: np.ndarray,  # Shape [2]
+    yes_no_consistency: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
+    yes_no_fluency: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
+    yes_no_relevance: np.ndarray,  # p(Yes) and p(No), shape [2]
 ) -> float:  # Higher is better
     "UniEval overall: mean of the four dimensions."
     return (
@@ -219,9 +219,10 @@ def unieval_consistency_he2024(
 )
 def unieval_overall_he2024(
     yes_no_coherence_he2024: np.ndarray,  # p(Yes) and p(No), the source with its instruction, shape [2]
-    yes_no_consistency_he2024: np.ndarray,  # Of each sentence, the source with its instruction, shape [S,2]
-    yes_no_fluency: np.ndarray,  # Of each sentence, shape [S,2]
-    yes_no_relevance: np.ndarray,  # Shape [2]
+    # p(Yes) and p(No) of each sentence, the source with its instruction, shape [S,2]
+    yes_no_consistency_he2024: np.ndarray,
+    yes_no_fluency: np.ndarray,  # p(Yes) and p(No) of each sentence, shape [S,2]
+    yes_no_relevance: np.ndarray,  # p(Yes) and p(No), shape [2]
 ) -> float:  # Higher is better
     "UniEval overall, as in He et al.'s released code: mean of the four dimensions."
     return (

@@ -16,9 +16,8 @@ from .information import weighted_surprisal, weighted_surprisals
 
 # %% ../../nbs/03_ue/09_attention.ipynb #c09f382a
 def _log_recurrence(
-    log_added: np.ndarray,  # Logs of what each step adds, shape [...,L]
-    # Logs of what each step keeps of the one before, shape [...,L]; the first is not used
-    log_kept: np.ndarray,
+    log_added: np.ndarray,  # Logarithm of b: what each step adds, shape [...,L]
+    log_kept: np.ndarray,  # Logarithm of g: share of c that is kept, shape [...,L]; the first is not used
 ) -> np.ndarray:  # Logs of c, shape [...,L]
     "Linear recurrence `c[t] = b[t] + g[t]*c[t-1]` in logarithms, all steps at once."
     k = 1
@@ -34,7 +33,7 @@ def _log_recurrence(
 
 def middle_third(
     n: int,  # Number of layers
-) -> slice:  # Of the layers
+) -> slice:  # Positions of these layers
     "Layers from `n//3` to `ceil(2n/3)`, both included."
     return slice(n // 3, -(-2 * n // 3) + 1)
 
@@ -95,7 +94,7 @@ def rauq_instruct(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
     attention_previous: np.ndarray,  # Attention to the previous token, one head per layer, shape [layers,L]
     middle: bool = True,  # Only the middle third of the layers
-) -> float:  # As `rauq`; higher is less certain
+) -> float:  # 0 when every token was certain and attended to the previous one only; higher is less certain
     "RAUQ with the weight for instruction-tuned models, a=0.5."
     return _rauq(greedy_logp, attention_previous, 0.5, middle)
 
@@ -151,7 +150,7 @@ def attention_score(
 )
 def attention_score_prompt(
     attention_log_self: np.ndarray,  # Log attention of each token to itself, mean over heads, shape [L]
-    prompt_log_self: float,  # Sum of the same over the tokens of the prompt
+    prompt_log_self: float,  # Sum of the same over the tokens of the prompt, a number of at most 0
 ) -> float:  # 0 when every token attends to itself only; grows with length; higher is less certain
     "LLM-Check attention score: minus log-determinant of the attention map of prompt and generated tokens."
     return attention_score(attention_log_self) - float(prompt_log_self)
@@ -223,7 +222,7 @@ def focus_surprisal_full(
 def focus(
     focus_surprisal: np.ndarray,  # Uncertainty of each token alone, shape [L]
     keywords: np.ndarray,  # True for tokens of names, nouns and numbers, shape [L]
-    attention_max: np.ndarray,  # Attention to token j for token i, largest over layers and heads, shape [L,L]
+    attention_max: np.ndarray,  # Attention of token i to token j, largest over layers and heads, shape [L,L]
     gamma: float = 0.9,  # Share of the uncertainty that is passed on
 ) -> float:  # 1 at least; higher is less certain
     "Focus: mean uncertainty of keywords, with what is passed on from the tokens that they attend to."

@@ -19,19 +19,19 @@ from ..core.checks import Undefined
 from ..core.registry import batch_of, stat, ue
 
 # %% ../../nbs/03_ue/03_density.ipynb #6e6fd175
-def _states(states):  # Shape [n,D]; float32 stays, all else becomes float64
+def _states(states):  # Array of shape [n,D]; float32 stays, all else becomes float64
     states = np.asarray(states)
     if states.ndim != 2:
         raise ValueError(f"states must have shape [n,D], got {states.shape}")
     return states if states.dtype == np.float32 else states.astype(float)
 
 
-def _training_states(states):  # Finite, and at least two that differ
+def _training_states(states):  # Checked: finite, and at least two that differ
     states = _states(states)
     if not np.isfinite(states).all():
         raise ValueError(
             f"{(~np.isfinite(states).all(1)).sum()} of {len(states)} training states hold values that are "
-            "not numbers: leave them out"
+            "not numbers: remove these states"
         )
     if len(states) < 2 or not np.ptp(states, axis=0).any():
         raise ValueError(
@@ -42,7 +42,7 @@ def _training_states(states):  # Finite, and at least two that differ
 
 
 class Gaussian(NamedTuple):
-    "A Gaussian fitted to states: all that distances from them need"
+    "A Gaussian fitted to states, ready for distances from them"
 
     mean: np.ndarray  # Shape [D]
     factor: np.ndarray  # Shape [D,R]; times its transpose it is the (pseudo-)inverse of the covariance
@@ -81,11 +81,9 @@ def fit_gaussian(
 
 # %% ../../nbs/03_ue/03_density.ipynb #6e6fd175-2
 def gaussian_distance(
-    states,  # Shape [N,D]
-    fit: Gaussian,  # Of `fit_gaussian`
-) -> (
-    np.ndarray
-):  # Shape [N]; NaN where a state holds NaN, infinite outside the subspace of the training states
+    states,  # States to measure, shape [N,D]
+    fit: Gaussian,  # As `fit_gaussian` returns it
+) -> np.ndarray:  # Shape [N]; NaN for a state with NaN, infinite outside the subspace of the training states
     "Mahalanobis distance from a fitted Gaussian, in float64."
     states = _states(states)
     centred = states - fit.mean
@@ -94,9 +92,9 @@ def gaussian_distance(
 
 # %% ../../nbs/03_ue/03_density.ipynb #6e6fd175-3
 def mahalanobis_distance(
-    states,  # Shape [N,D]
+    states,  # States to measure, shape [N,D]
     train,  # Training states, shape [n,D]
-    shrinkage=None,  # As in `fit_gaussian`
+    shrinkage=None,  # Intensity in [0,1]; None chooses it as `fit_gaussian` does
 ) -> np.ndarray:  # Shape [N]; NaN where a state holds NaN
     "Mahalanobis distance from training states: fit and distance in one."
     return gaussian_distance(states, fit_gaussian(train, shrinkage))
@@ -122,7 +120,7 @@ class ReleasedGaussian(NamedTuple):
 # %% ../../nbs/03_ue/03_density.ipynb #6733534c-2
 def fit_gaussian_he2024(
     train,  # Training states, shape [n,D]
-) -> ReleasedGaussian:  # All that distances from them need
+) -> ReleasedGaussian:  # Ready for `gaussian_distance_he2024`
     "Mean and covariance of states with the released jitter."
     states = _training_states(train)
     centred = states - states.mean(0)
@@ -131,8 +129,8 @@ def fit_gaussian_he2024(
 
 # %% ../../nbs/03_ue/03_density.ipynb #6733534c-3
 def gaussian_distance_he2024(
-    states,  # Shape [N,D]
-    fit: ReleasedGaussian,  # Of `fit_gaussian_he2024`
+    states,  # States to measure, shape [N,D]
+    fit: ReleasedGaussian,  # As `fit_gaussian_he2024` returns it
 ) -> np.ndarray:  # float32, shape [N]; NaN where rounding made the square negative
     "Mahalanobis distance in the released precision."
     centred = (_states(states) - fit.mean).astype("float32")
@@ -141,7 +139,7 @@ def gaussian_distance_he2024(
 
 # %% ../../nbs/03_ue/03_density.ipynb #6733534c-4
 def mahalanobis_distance_he2024(
-    states,  # Shape [N,D]
+    states,  # States to measure, shape [N,D]
     train,  # Training states, shape [n,D]
 ) -> np.ndarray:  # float32, shape [N]; NaN where rounding made the square negative
     "Mahalanobis distance as released: fit and distance in one."
@@ -158,7 +156,7 @@ CHEN2010 = "Chen et al. 2010, OAS as in scikit-learn, https://doi.org/10.1109/TS
 @stat(unit="a fit", cite=f"{LEE2018}; {CHEN2010}")
 def train_gaussian(
     train_states: np.ndarray,  # States of training texts, shape [n,D]
-    shrinkage=None,  # As in `fit_gaussian`
+    shrinkage=None,  # Intensity in [0,1]; None chooses it as `fit_gaussian` does
 ) -> Gaussian:  # One for all items
     "Mean and covariance of the states of the training texts."
     return fit_gaussian(train_states, shrinkage)
@@ -167,7 +165,7 @@ def train_gaussian(
 @stat(unit="a fit", cite=f"{REN2023}; {CHEN2010}")
 def background_gaussian(
     background_states: np.ndarray,  # States of texts of any kind, shape [n,D]
-    shrinkage=None,  # As in `fit_gaussian`
+    shrinkage=None,  # Intensity in [0,1]; None chooses it as `fit_gaussian` does
 ) -> Gaussian:  # One for all items
     "Mean and covariance of the states of background texts, of any kind."
     return fit_gaussian(background_states, shrinkage)
@@ -175,7 +173,7 @@ def background_gaussian(
 # %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-2
 @stat(unit="a fit", cite=HE2024_CODE)
 def train_gaussian_he2024(
-    train_states: np.ndarray,  # States of training texts, shape [n,D]; in the release of reference summaries
+    train_states: np.ndarray,  # States of training texts (in the release: reference summaries), shape [n,D]
 ) -> ReleasedGaussian:  # One for all items
     "`train_gaussian` as released; LM-Polygraph has the same."
     return fit_gaussian_he2024(train_states)
@@ -221,7 +219,7 @@ def background_mahalanobis_lmp(
     greedy_state: list,  # State of each item, N arrays [D]
     background_gaussian_lmp: ReleasedGaussian,  # Fit to texts of any kind, with jitter
 ) -> list:  # N numbers
-    "As `background_mahalanobis`, with the jitter of LM-Polygraph."
+    "`background_mahalanobis` with the jitter of LM-Polygraph."
     return gaussian_distance_he2024(greedy_state, background_gaussian_lmp).tolist()
 
 # %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-8
@@ -270,9 +268,14 @@ def md(
 )
 def md_he2024(
     mahalanobis_he2024: float,  # Distance from the training texts as released
-) -> float:  # As `md`
+) -> float:  # 0 at their mean
     "Mahalanobis distance with the released jitter."
     return _defined(mahalanobis_he2024)
+
+
+@batch_of(md, md_he2024)
+def _distances(distance: np.ndarray):
+    return distance
 
 # %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-10
 @ue(
@@ -291,6 +294,11 @@ def rmd(
     "Relative Mahalanobis distance: difference of the squared distances."
     return _defined(_defined(mahalanobis) ** 2 - _defined(background_mahalanobis) ** 2)
 
+
+@batch_of(rmd)
+def _differences_of_squares(distance: np.ndarray, background: np.ndarray):
+    return distance**2 - background**2
+
 # %% ../../nbs/03_ue/03_density.ipynb #0a229c8f-11
 @ue(
     unit="standard deviations",
@@ -305,19 +313,9 @@ def rmd(
 def rmd_lmp(
     mahalanobis_he2024: float,  # Distance from the training texts, with jitter
     background_mahalanobis_lmp: float,  # Distance from texts of any kind, with jitter
-) -> float:  # As `rmd`
+) -> float:  # Negative where the text is closer to the training texts than to others
     "Relative Mahalanobis distance as in LM-Polygraph: difference of the distances, not of their squares."
     return _defined(mahalanobis_he2024) - _defined(background_mahalanobis_lmp)
-
-
-@batch_of(md, md_he2024)
-def _distances(distance: np.ndarray):
-    return distance
-
-
-@batch_of(rmd)
-def _differences_of_squares(distance: np.ndarray, background: np.ndarray):
-    return distance**2 - background**2
 
 
 @batch_of(rmd_lmp)
@@ -325,7 +323,17 @@ def _differences(distance: np.ndarray, background: np.ndarray):
     return distance - background
 
 # %% ../../nbs/03_ue/03_density.ipynb #2822c58b
-def _robust_fit(components):  # Minimum covariance determinant of the smallest support that has one
+def _similarities(states, pca):  # Similarity to each training text, shape [N,n]
+    known = pca.X_fit_
+    squares = states @ (-2 * known.T)  # Becomes the squared distances, then the similarities, in place
+    squares += (states * states).sum(1)[:, None]
+    squares += (known * known).sum(1)
+    np.maximum(squares, 0, out=squares)
+    squares *= -pca.gamma_
+    return np.exp(squares, out=squares)
+
+
+def _robust_fit(components):  # Minimum covariance determinant, of the smallest part that has one
     from sklearn.covariance import MinCovDet
 
     for support in (None, 0.9, 1.0):
@@ -350,7 +358,7 @@ class _RobustFit(NamedTuple):
     mcd: object  # Minimum covariance determinant of its components
     typical: np.ndarray  # Mean similarity of each training text to all, shape [n]
 
-
+# %% ../../nbs/03_ue/03_density.ipynb #b7983c41
 @stat(unit="a fit", cite=YOO2022)
 def train_robust(
     train_states: np.ndarray,  # States of training texts, shape [n,D]; singular for n up to 100
@@ -363,23 +371,13 @@ def train_robust(
     return _RobustFit(pca, _robust_fit(pca.transform(states)), _similarities(states, pca).mean(0))
 
 # %% ../../nbs/03_ue/03_density.ipynb #2822c58b-1
-STATES_AT_A_TIME = 256  # Their similarities stay in the cache, and in memory that the process has
+STATES_AT_A_TIME = 256  # Few enough for their similarities to fit into the cache of the processor
 
 
-def _similarities(states, pca):  # To each training text; by squares and products, which is fast
-    known = pca.X_fit_
-    apart = states @ (-2 * known.T)
-    apart += (states * states).sum(1)[:, None]
-    apart += (known * known).sum(1)
-    np.maximum(apart, 0, out=apart)
-    apart *= -pca.gamma_
-    return np.exp(apart, out=apart)
-
-
-def _scaled_vectors(pca):  # Of centred similarities to components, shape [n,C]
+def _scaled_vectors(pca):  # Matrix from similarities to components, shape [n,C]
     vectors, sizes = pca.eigenvectors_, np.sqrt(pca.eigenvalues_)
     scaled = np.divide(vectors, sizes, out=np.zeros_like(vectors), where=sizes > 0)
-    return scaled - scaled.mean(0)  # Centring these spares centring each row of similarities
+    return scaled - scaled.mean(0)  # Cheaper than to centre each row of similarities
 
 
 @stat(unit="squared standard deviations", cite=YOO2022)
@@ -394,8 +392,8 @@ def robust_distance(
     for i in range(0, len(finite), STATES_AT_A_TIME):
         some = finite[i : i + STATES_AT_A_TIME]
         similar = _similarities(states[some].astype(float), pca)
-        apart = similar @ vectors - (typical @ vectors + mcd.location_)
-        out[some] = ((apart @ mcd.get_precision()) * apart).sum(1)
+        centred = similar @ vectors - (typical @ vectors + mcd.location_)
+        out[some] = ((centred @ mcd.get_precision()) * centred).sum(1)
     return out.tolist()
 
 # %% ../../nbs/03_ue/03_density.ipynb #2822c58b-2
@@ -419,4 +417,6 @@ def rde(
     return _defined(robust_distance)
 
 
-batch_of(rde)(_distances)
+@batch_of(rde)
+def _robust_distances(distance: np.ndarray):
+    return distance

@@ -46,14 +46,14 @@ def nli_probability(
 
     return [softmax(_logits(logits), -1) for logits in nli]
 
-# %% ../../nbs/03_ue/05_diversity.ipynb #00e82d2b-1
+
 def _logits(logits):  # float64, the right shape
     logits = np.asarray(logits, float)
     if logits.ndim != 3 or logits.shape != (len(logits), len(logits), 3):
         raise ValueError(f"nli needs logits of shape [1+K,1+K,3], got {logits.shape}")
     return logits
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #00e82d2b-1
 @stat(unit="[0,1]", cite=LIN2023 + ", sec. 4.1")
 def entail(
     nli_probability: list,  # For each item shape [1+K,1+K,3]
@@ -71,7 +71,7 @@ def contra(
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #f7a4b718
 def sample_count(
-    pairwise: np.ndarray,  # Shape [K,K], anything about pairs of samples
+    pairwise: np.ndarray,  # A number for each pair of samples, shape [K,K]
 ) -> int:  # K
     "Number of samples that are compared; fewer than two are undefined."
     if pairwise.ndim != 2 or pairwise.shape[0] != pairwise.shape[1]:
@@ -82,7 +82,7 @@ def sample_count(
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #f7a4b718-1
 def mean_off_diagonal(
-    pairwise: np.ndarray,  # Shape [K,K]
+    pairwise: np.ndarray,  # A number for each pair of samples, shape [K,K]
 ) -> float:  # Mean without the diagonal
     "Mean over ordered pairs of different samples."
     k = sample_count(pairwise)
@@ -99,8 +99,8 @@ def mean_off_diagonal(
     ),
 )
 def num_sets(
-    entail: np.ndarray,  # Shape [K,K]
-    contra: np.ndarray,  # Shape [K,K]
+    entail: np.ndarray,  # Probability that sample i entails sample j, shape [K,K]
+    contra: np.ndarray,  # Probability that sample i contradicts sample j, shape [K,K]
 ) -> float:  # 1 to K; higher is less certain
     "Number of groups of samples joined by entailment over contradiction in both directions."
     from scipy.sparse.csgraph import connected_components
@@ -133,20 +133,20 @@ def num_sets_lin(
     return float(len(np.unique(ids)))
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #f7a4b718-4
-def _comparable(pairwise):  # Are these n square matrices over at least 2 samples each?
+def _comparable(pairwise):  # Whether these are square matrices over at least 2 samples each
     return pairwise.ndim == 3 and pairwise.shape[1] == pairwise.shape[2] > 1
 
 
-def _unanswered(items):  # The function must be asked for each
+def _no_values(items):  # All NaN: the plain function computes each item
     return np.full(len(items), np.nan)
 
 
 def means_off_diagonal(
-    pairwise: np.ndarray,  # Shape [n,K,K]
-) -> np.ndarray:  # Shape [n]; NaN where `mean_off_diagonal` must be asked
+    pairwise: np.ndarray,  # A number for each pair of samples of each item, shape [n,K,K]
+) -> np.ndarray:  # Shape [n]; NaN where `mean_off_diagonal` must compute it
     "`mean_off_diagonal` of many items."
     if not _comparable(pairwise):
-        return _unanswered(pairwise)
+        return _no_values(pairwise)
     k = pairwise.shape[1]
     total = pairwise.reshape(len(pairwise), -1).sum(1)
     return (total - np.einsum("nii->n", pairwise)) / (k * (k - 1))
@@ -155,7 +155,7 @@ def means_off_diagonal(
 @batch_of(num_sets)
 def _set_counts(entail: np.ndarray, contra: np.ndarray):  # Each sample takes the first name among its like
     if not _comparable(entail) or entail.shape != contra.shape:
-        return _unanswered(entail)
+        return _no_values(entail)
     n, k, _ = entail.shape
     edge = entail > contra
     edge &= edge.swapaxes(1, 2)
@@ -200,7 +200,7 @@ def entail_affinity(
 def contra_affinity(
     contra: list,  # For each item shape [K,K]
 ) -> list:  # For each item shape [K,K], symmetric
-    "Lack of contradiction in both directions."
+    "Absence of contradiction: one minus the mean of both directions."
     return _map_by_size(lambda matrices: 1 - _both_directions(matrices), contra)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #82034c0d
@@ -214,7 +214,7 @@ def contra_affinity(
     ),
 )
 def deg_mat(
-    entail_affinity: np.ndarray,  # Shape [K,K]
+    entail_affinity: np.ndarray,  # Mutual entailment of samples, shape [K,K]
 ) -> float:  # 0 when all samples agree; higher is less certain
     "Degree matrix: mean disagreement between samples, by entailment."
     sample_count(entail_affinity)
@@ -231,7 +231,7 @@ def deg_mat(
     ),
 )
 def deg_mat_contra(
-    contra_affinity: np.ndarray,  # Shape [K,K]
+    contra_affinity: np.ndarray,  # Absence of contradiction between samples, shape [K,K]
 ) -> float:  # 0 when no sample contradicts another; higher is less certain
     "Degree matrix: mean disagreement between samples, by contradiction."
     return deg_mat(contra_affinity)
@@ -247,7 +247,7 @@ def deg_mat_contra(
     ),
 )
 def deg_mat_jaccard(
-    jaccard: np.ndarray,  # Shape [K,K]
+    jaccard: np.ndarray,  # Share of common words of samples, shape [K,K]
 ) -> float:  # 0 when all samples use the same words; higher is less certain
     "Degree matrix: mean disagreement between samples, by shared words."
     return deg_mat(jaccard)
@@ -263,12 +263,12 @@ def sample_degree(
 
 @batch_of(deg_mat, deg_mat_contra, deg_mat_jaccard)
 def _degrees(affinity: np.ndarray):
-    return 1 - affinity.reshape(len(affinity), -1).mean(1) if _comparable(affinity) else _unanswered(affinity)
+    return 1 - affinity.reshape(len(affinity), -1).mean(1) if _comparable(affinity) else _no_values(affinity)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #b7b3106e
-def _with_greedy(probability, label):  # Of a class between greedy text and samples, mean of both directions
+def _with_greedy(probability, label):  # Mean probability of a class, both ways
     if len(probability) < 2:
-        raise Undefined("needs at least 1 sample beside the greedy summary, got 0")
+        raise Undefined("needs at least 1 sample in addition to the greedy summary, got 0")
     return float((probability[0, 1:, label] + probability[1:, 0, label]).mean() / 2)
 
 
@@ -285,7 +285,7 @@ def _with_greedy(probability, label):  # Of a class between greedy text and samp
     ),
 )
 def deg_greedy(
-    nli_probability: np.ndarray,  # Shape [1+K,1+K,3]
+    nli_probability: np.ndarray,  # Class probabilities, greedy text first, shape [1+K,1+K,3]
 ) -> float:  # 0 when every sample says the same; higher is less certain
     "Mean disagreement of the samples with the greedy summary, by entailment."
     return 1 - _with_greedy(nli_probability, 2)
@@ -303,7 +303,7 @@ def deg_greedy(
     pitfall="Samples about different things do not contradict the greedy summary and make it look certain.",
 )
 def deg_greedy_contra(
-    nli_probability: np.ndarray,  # Shape [1+K,1+K,3]
+    nli_probability: np.ndarray,  # Class probabilities, greedy text first, shape [1+K,1+K,3]
 ) -> float:  # 0 when no sample contradicts it; higher is less certain
     "Mean disagreement of the samples with the greedy summary, by contradiction."
     return _with_greedy(nli_probability, 0)
@@ -323,6 +323,18 @@ def _contradictions_of_greedy(probability: np.ndarray):
     return _with_greedy_of_all(probability, 0)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #df059264
+def laplacian(
+    affinity: np.ndarray,  # Affinities, shape [...,K,K], symmetric, none negative
+) -> np.ndarray:  # Same shape
+    "Normalised Laplacian; a row of zeros stays a row of zeros."
+    degree = affinity.sum(-1)
+    with np.errstate(divide="ignore"):
+        root = np.where(degree > 0, degree**-0.5, 0)
+    return (
+        np.eye(affinity.shape[-1]) * (degree > 0)[..., None] - root[..., None] * affinity * root[..., None, :]
+    )
+
+# %% ../../nbs/03_ue/05_diversity.ipynb #df059264-1
 class _Spectrum(NamedTuple):
     "Eigenvalues of a normalised Laplacian and its eigenvectors"
 
@@ -338,28 +350,16 @@ class _Spectra(NamedTuple):
 
     @classmethod
     def lay_out(cls, items):
-        "Of a list of `_Spectrum`."
+        "Stack a list of `_Spectrum`; None where their sizes differ."
         stacks = [lay_out(list(part), np.ndarray) for part in zip(*items)]
         return None if len(stacks) < 2 or any(stack is None for stack in stacks) else cls(*stacks)
 
     @staticmethod
     def shape(spectrum):
-        "What must be equal within one."
+        "Shape that must be equal for all spectra of a stack."
         return np.shape(spectrum.vectors)
 
 
-def laplacian(
-    affinity: np.ndarray,  # Affinities, shape [...,K,K], symmetric, none negative
-) -> np.ndarray:  # Same shape
-    "Normalised Laplacian; a row of zeros stays a row of zeros."
-    degree = affinity.sum(-1)
-    with np.errstate(divide="ignore"):
-        root = np.where(degree > 0, degree**-0.5, 0)
-    return (
-        np.eye(affinity.shape[-1]) * (degree > 0)[..., None] - root[..., None] * affinity * root[..., None, :]
-    )
-
-# %% ../../nbs/03_ue/05_diversity.ipynb #df059264-1
 def laplacian_spectra(
     affinity: list,  # For each item shape [K,K]
 ) -> list:  # For each item a `_Spectrum`
@@ -379,7 +379,7 @@ def spectrum_entail(
 def spectrum_contra(
     contra_affinity: list,  # For each item shape [K,K]
 ) -> list:  # For each item a `_Spectrum`
-    "Spectrum of the graph of lacking contradiction."
+    "Spectrum of the graph of absent contradiction."
     return laplacian_spectra(contra_affinity)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #df059264-4
@@ -401,7 +401,7 @@ def spectrum_jaccard(
     ),
 )
 def eigv(
-    spectrum_entail: _Spectrum,  # Of K samples
+    spectrum_entail: _Spectrum,  # Spectrum of the graph of K samples
 ) -> float:  # 1 when all samples agree, up to K; higher is less certain
     "Sum of Laplacian eigenvalues: effective number of groups of samples, by entailment."
     sample_count(spectrum_entail.vectors)
@@ -418,7 +418,7 @@ def eigv(
     ),
 )
 def eigv_contra(
-    spectrum_contra: _Spectrum,  # Of K samples
+    spectrum_contra: _Spectrum,  # Spectrum of the graph of K samples
 ) -> float:  # 1 when no sample contradicts another, up to K; higher is less certain
     "Sum of Laplacian eigenvalues: effective number of groups of samples, by contradiction."
     return eigv(spectrum_contra)
@@ -434,7 +434,7 @@ def eigv_contra(
     ),
 )
 def eigv_jaccard(
-    spectrum_jaccard: _Spectrum,  # Of K samples
+    spectrum_jaccard: _Spectrum,  # Spectrum of the graph of K samples
 ) -> float:  # 1 when all samples use the same words, up to K; higher is less certain
     "Sum of Laplacian eigenvalues: effective number of groups of samples, by shared words."
     return eigv(spectrum_jaccard)
@@ -443,12 +443,12 @@ def eigv_jaccard(
 @batch_of(eigv, eigv_contra, eigv_jaccard)
 def _eigenvalue_sums(spectra: _Spectra):
     if not _comparable(spectra.vectors):
-        return _unanswered(spectra.values)
+        return _no_values(spectra.values)
     return np.maximum(0, 1 - spectra.values).sum(1)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #087d94e1
 def spectral_coordinates(
-    spectrum: _Spectrum,  # Of K samples
+    spectrum: _Spectrum,  # Spectrum of the graph of K samples
     threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
 ) -> np.ndarray:  # Shape [K, number of kept vectors], columns centred
     "Coordinates of the samples in the kept eigenvectors."
@@ -475,7 +475,7 @@ def sample_ecc(
     ),
 )
 def ecc(
-    spectrum_entail: _Spectrum,  # Of K samples
+    spectrum_entail: _Spectrum,  # Spectrum of the graph of K samples
     threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
 ) -> float:  # 0 when all samples agree, up to sqrt(K-1); higher is less certain
     "Eccentricity: spread of the samples in the kept eigenvectors, by entailment."
@@ -493,7 +493,7 @@ def ecc(
     ),
 )
 def ecc_contra(
-    spectrum_contra: _Spectrum,  # Of K samples
+    spectrum_contra: _Spectrum,  # Spectrum of the graph of K samples
     threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
 ) -> float:  # 0 when no sample contradicts another, up to sqrt(K-1); higher is less certain
     "Eccentricity, by contradiction."
@@ -507,7 +507,7 @@ def ecc_contra(
     pitfall="Steps and ties as in `ecc`. It compares words, not meanings.",
 )
 def ecc_jaccard(
-    spectrum_jaccard: _Spectrum,  # Of K samples
+    spectrum_jaccard: _Spectrum,  # Spectrum of the graph of K samples
     threshold: float = 0.9,  # Keep vectors whose eigenvalue is smaller
 ) -> float:  # 0 when all samples use the same words, up to sqrt(K-1); higher is less certain
     "Eccentricity, by shared words."
@@ -517,13 +517,13 @@ def ecc_jaccard(
 @batch_of(ecc, ecc_contra, ecc_jaccard)
 def _eccentricities(spectra: _Spectra, threshold=0.9):
     if not _comparable(spectra.vectors):
-        return _unanswered(spectra.values)
-    apart = spectra.vectors - spectra.vectors.mean(1, keepdims=True)
-    return np.sqrt(((apart * apart).sum(1) * (spectra.values < threshold)).sum(1))
+        return _no_values(spectra.values)
+    centred = spectra.vectors - spectra.vectors.mean(1, keepdims=True)
+    return np.sqrt(((centred * centred).sum(1) * (spectra.values < threshold)).sum(1))
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #f1aacf53
 def plot_sample_graph(
-    affinity: np.ndarray,  # Shape [K,K], in [0,1]
+    affinity: np.ndarray,  # Agreement of samples in [0,1], shape [K,K]
     names=None,  # A short name for each sample; 1 to K when None
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
@@ -557,7 +557,7 @@ NIKITIN2024 = "Nikitin et al. 2024, https://arxiv.org/abs/2405.20003"
 def heat_spectrum(
     entail: list,  # For each item shape [K,K]
     contra: list,  # For each item shape [K,K]
-    t: float = 0.3,  # How long heat flows
+    t: float = 0.3,  # Time for which heat flows
 ) -> list:  # For each item the eigenvalues, shape [K]; they sum to 1
     "Eigenvalues of the heat kernel on the graph of samples, scaled to unit diagonal and divided by K."
 
@@ -587,7 +587,7 @@ def heat_spectrum(
     ),
 )
 def kle(
-    heat_spectrum: np.ndarray,  # Shape [K]
+    heat_spectrum: np.ndarray,  # Eigenvalues of the heat kernel, shape [K]
     scale: bool = True,  # Divide by log K
 ) -> float:  # 1 when no sample has to do with another; higher is less certain
     "Kernel language entropy: von Neumann entropy of the heat kernel of samples."
@@ -600,7 +600,7 @@ def kle(
 @batch_of(kle)
 def _kernel_entropies(eigenvalues: np.ndarray, scale=True):  # Shape [n,K]
     if eigenvalues.ndim != 2 or eigenvalues.shape[1] < 2:
-        return _unanswered(eigenvalues)
+        return _no_values(eigenvalues)
     positive = eigenvalues > 0
     entropy = -np.where(positive, eigenvalues * np.log(eigenvalues), 0.0).sum(1)
     return entropy / (np.log(eigenvalues.shape[1]) if scale else 1)
@@ -630,6 +630,13 @@ def luq(
     logits = np.asarray(nli, float)[1:, 1:]
     return 1 - mean_off_diagonal(expit(logits[..., 2] - logits[..., 0]))
 
+
+@batch_of(luq)
+def _luqs(nli: np.ndarray):
+    from scipy.special import expit
+
+    return 1 - means_off_diagonal(expit(nli[:, 1:, 1:, 2] - nli[:, 1:, 1:, 0]))
+
 # %% ../../nbs/03_ue/05_diversity.ipynb #b9da23b2-1
 @ue(
     unit="[0,1)",
@@ -649,13 +656,6 @@ def label_prob(
     return float(1 - np.unique(clusters, return_counts=True)[1].max() / len(clusters))
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #b9da23b2-2
-@batch_of(luq)
-def _luqs(nli: np.ndarray):
-    from scipy.special import expit
-
-    return 1 - means_off_diagonal(expit(nli[:, 1:, 1:, 2] - nli[:, 1:, 1:, 0]))
-
-
 def cluster_sizes(
     clusters: np.ndarray,  # Cluster of each sample, numbered from 0 in order of appearance, shape [n,K]
 ) -> np.ndarray:  # Shape [n,K], zeros where there are fewer clusters
@@ -665,7 +665,7 @@ def cluster_sizes(
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #b9da23b2-3
 def numbered(
-    clusters: np.ndarray,  # Shape [n,K]
+    clusters: np.ndarray,  # Cluster of each sample of each item, shape [n,K]
 ) -> bool:
     "Whether the clusters of many items are numbers below K, as `cluster_sizes` needs them."
     whole = clusters.ndim == 2 and clusters.dtype.kind in "iu" and clusters.shape[1] > 0
@@ -675,5 +675,5 @@ def numbered(
 @batch_of(label_prob)
 def _largest_shares(clusters: np.ndarray):
     if not numbered(clusters) or clusters.shape[1] < 2:
-        return _unanswered(clusters)
+        return _no_values(clusters)
     return 1 - cluster_sizes(clusters).max(1) / clusters.shape[1]

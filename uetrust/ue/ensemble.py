@@ -107,8 +107,8 @@ def t_rmi(
     ),
 )
 def ep_t_tu(
-    ep_tu: np.ndarray,  # As `pe_tu`; members weighted by the words before, shape [L]
-) -> float:  # As `t_tu`
+    ep_tu: np.ndarray,  # Entropy of the members' mean, weighted by the words before, at each token, shape [L]
+) -> float:  # 0 when all members were certain of the same word; one member is enough
     "Token-level total uncertainty, members weighted by the words before: mean over tokens."
     return defined_mean(ep_tu)
 
@@ -127,9 +127,9 @@ def ep_t_tu(
     ),
 )
 def ep_t_rmi(
-    ep_rmi: np.ndarray,  # As `pe_rmi`; members weighted by the words before, shape [L]
+    ep_rmi: np.ndarray,  # Mean KL divergence of the weighted mixture from a member at each token, shape [L]
     member_logp: np.ndarray,  # log p of the tokens by members, shape [M,L]; only M is used
-) -> float:  # As `t_rmi`
+) -> float:  # 0 when all members agree
     "Token-level reverse mutual information, members weighted by the words before: mean over tokens."
     _members(member_logp, 2)
     return defined_mean(ep_rmi)
@@ -191,13 +191,13 @@ def s_rmi(
         raise Undefined("needs at least 1 token, got 0")
     by_member = logp.mean(1)
     if np.isneginf(by_member).all():
-        raise Undefined("every member holds the text for impossible, and -inf minus -inf does not exist")
+        raise Undefined("the text is impossible for every member, and -inf minus -inf does not exist")
     return float(np.mean(_log_mean(by_member) - by_member))
 
 # %% ../../nbs/03_ue/08_ensemble.ipynb #532c0b9a
 def beam_weights(
     beam_score,  # Score of each hypothesis in the search, shape [B]
-    beam_length,  # Its tokens with the start token, shape [B], each at least 2
+    beam_length,  # Tokens of each hypothesis with the start token, shape [B], at least 2
 ) -> np.ndarray:  # Shape [B], sum 1
     "Released weights of hypotheses: a softmax of the corrected scores."
     score, length = np.asarray(beam_score, float), np.asarray(beam_length, float)
@@ -212,7 +212,7 @@ def beam_weights(
     return np.exp(corrected - np.logaddexp.reduce(corrected))
 
 # %% ../../nbs/03_ue/08_ensemble.ipynb #532c0b9a-1
-def _over_beams(terms, score, length):  # Weighted mean over hypotheses of the mean over their tokens
+def _over_beams(terms, score, length):  # Mean over tokens, then weighted mean over hypotheses
     weights = beam_weights(score, length)
     if (got := [len(of_tokens) for of_tokens in terms]) != (expected := [int(n) - 1 for n in length]):
         raise ValueError(f"hypotheses have {expected} tokens after the start token, got terms for {got}")
@@ -237,7 +237,7 @@ def t_tu_he2024(
     beam_pe_tu: list,  # Total uncertainty of each token, B arrays [L]
     beam_score: np.ndarray,  # Score in the search, shape [B]
     beam_length: np.ndarray,  # Tokens with the start token, shape [B]
-) -> float:  # As `t_tu`
+) -> float:  # 0 when all members were certain of the same words
     "Token-level total uncertainty as released: weighted mean over hypotheses."
     return _over_beams(beam_pe_tu, beam_score, beam_length)
 
@@ -323,6 +323,6 @@ def s_rmi_he2024(
     "Sequence-level reverse mutual information as released: weighted mean over hypotheses of log P - log P_m."
     by_member, mixture, weights = _hypotheses(beam_member_logp, beam_length)
     if np.isneginf(mixture).any():
-        raise Undefined("every member holds a hypothesis for impossible, and -inf minus -inf does not exist")
+        raise Undefined("a hypothesis is impossible for every member, and -inf minus -inf does not exist")
     difference = mixture - by_member
     return float(np.mean((np.abs(difference) if absolute else difference) @ weights))

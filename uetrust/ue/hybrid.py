@@ -59,7 +59,7 @@ def huq_rank(
     return out.tolist()
 
 # %% ../../nbs/03_ue/04_hybrid.ipynb #769ff9ae-2
-def _defined(rank):  # A rank or percentile, unless it is NaN
+def _defined(rank):  # The rank or percentile; an error where it is NaN
     if np.isnan(rank):
         raise Undefined("has no place in the order: its distance is not a number, or the text has no tokens")
     return float(rank)
@@ -84,14 +84,6 @@ def huq(
     return _defined(huq_rank)
 
 # %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97
-def percentile_among(
-    values,  # Values, shape [N]
-    reference,  # Values of known texts, shape [n]
-) -> np.ndarray:  # Shape [N], in [0,1]; NaN stays
-    "Percentile: share of the reference values that are not larger."
-    return _count_among(values, reference) / len(reference)
-
-# %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-1
 def _count_among(values, reference):  # Number of reference values that are not larger; NaN stays
     known = np.sort(np.asarray(reference, float))
     if not len(known) or np.isnan(known).any():
@@ -102,9 +94,17 @@ def _count_among(values, reference):  # Number of reference values that are not 
     return np.where(np.isnan(values), np.nan, np.searchsorted(known, values, side="right"))
 
 
+def percentile_among(
+    values,  # Values, shape [N]
+    reference,  # Values of known texts, shape [n]
+) -> np.ndarray:  # Shape [N], in [0,1]; NaN stays
+    "Percentile: share of the reference values that are not larger."
+    return _count_among(values, reference) / len(reference)
+
+# %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-1
 def held_out_split(
     n: int,  # Training texts
-) -> tuple:  # (positions to fit on, positions of the 30% held out)
+) -> tuple:  # (positions to fit on, held-out positions)
     "Split of the training texts into 70% for the fit and 30% held out, as in LM-Polygraph."
     from sklearn.model_selection import train_test_split
 
@@ -117,7 +117,7 @@ REN2023_PERPLEXITY = "Ren et al. 2023, combination with perplexity, https://arxi
 class _HeldOutFit(NamedTuple):
     "A Gaussian fit, and the distances of held-out texts from it"
 
-    fit: Gaussian  # From which items are measured; in the variant of LM-Polygraph a `ReleasedGaussian`
+    fit: Gaussian  # To measure items from; a `ReleasedGaussian` in the variant of LM-Polygraph
     known: np.ndarray  # Distances of the held-out training texts, shape [n]
 
 
@@ -137,13 +137,13 @@ def train_held_out_lmp(
     train_states: np.ndarray,  # States of training texts, shape [n,D]
     train_gaussian_he2024: ReleasedGaussian,  # Fit to all of them
 ) -> _HeldOutFit:  # `fit` is to all training texts, `known` is measured from a fit to 70% of them
-    "As `train_held_out`, with jitter and the two fits of LM-Polygraph."
+    "`train_held_out` with jitter and the two fits of LM-Polygraph."
     states = np.asarray(train_states)
     kept, out = held_out_split(len(states))
     return _HeldOutFit(train_gaussian_he2024, mahalanobis_distance_he2024(states[out], states[kept]))
 
 # %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-4
-def _mean_percentile(logps, train_perplexity, distances, known):  # Of surprisal and distance
+def _mean_percentile(logps, train_perplexity, distances, known):  # Mean of surprisal's and distance's
     surprisals = np.array([perplexity(logp) if len(logp) else np.nan for logp in logps], float)
     below, nearer = _count_among(surprisals, train_perplexity), _count_among(distances, known)
     # One division of whole numbers, so that equal means stay equal
@@ -165,12 +165,12 @@ def ppl_md_percentile(
 # %% ../../nbs/03_ue/04_hybrid.ipynb #7f6b1e97-5
 @stat(unit="[0,1]", cite=LM_POLYGRAPH_CODE)
 def ppl_md_percentile_lmp(
-    greedy_logp: list,  # As in `ppl_md_percentile`
-    train_perplexity: np.ndarray,  # As in `ppl_md_percentile`
-    greedy_state: list,  # As in `ppl_md_percentile`
-    train_held_out_lmp: _HeldOutFit,  # Fit and distances of LM-Polygraph
+    greedy_logp: list,  # log p of each token, N arrays [L]
+    train_perplexity: np.ndarray,  # Mean surprisal of what was generated for each training text, shape [n]
+    greedy_state: list,  # State of each item, N arrays [D]
+    train_held_out_lmp: _HeldOutFit,  # Fit to all training texts, and distances of held-out ones
 ) -> list:  # N numbers
-    "As `ppl_md_percentile` with jitter; items are measured from all training texts, held-out ones from 70%."
+    "`ppl_md_percentile` with jitter: items are measured from all training texts, held-out ones from 70%."
     distances = gaussian_distance_he2024(greedy_state, train_held_out_lmp.fit)
     return _mean_percentile(greedy_logp, train_perplexity, distances, train_held_out_lmp.known)
 
@@ -191,7 +191,7 @@ _SHARES = (
     ),
 )
 def ppl_md(
-    ppl_md_percentile: float,  # Mean percentile
+    ppl_md_percentile: float,  # Mean percentile of surprisal and distance
 ) -> float:  # 1 when every known text was less surprising and nearer
     "PPL-MD: mean percentile of surprisal and distance among known texts."
     return _defined(ppl_md_percentile)
@@ -208,8 +208,8 @@ def ppl_md(
     ),
 )
 def ppl_md_lmp(
-    ppl_md_percentile_lmp: float,  # Mean percentile in LM-Polygraph
-) -> float:  # As `ppl_md`
+    ppl_md_percentile_lmp: float,  # Mean percentile of surprisal and distance in LM-Polygraph
+) -> float:  # 1 when every known text was less surprising and nearer
     "PPL-MD as in LM-Polygraph: mean percentile of surprisal and distance."
     return _defined(ppl_md_percentile_lmp)
 

@@ -52,7 +52,7 @@ def msp(
 )
 def msp_he2024(
     processed_logp: np.ndarray,  # log p of each token after the decoding rules, shape [L]
-) -> float:  # As `msp`; a forced token adds 0
+) -> float:  # 0 when every token was certain or forced; grows with length
     "Minus the log-probability of the text after the decoding rules."
     return msp(processed_logp)
 
@@ -75,8 +75,8 @@ def perplexity(
 # %% ../../nbs/03_ue/02_information.ipynb #090ce667-3
 def weighted_surprisal(
     logp: np.ndarray,  # log p of each token, shape [L]
-    weight: np.ndarray,  # Of each token, shape [L], none negative; need not sum to 1
-    weight_name: str = "weight",  # Its name in an error
+    weight: np.ndarray,  # Weight of each token, shape [L], none negative; need not sum to 1
+    weight_name: str = "weight",  # What an error calls the weight
 ) -> float:  # An impossible token of weight 0 does not count
     "Weighted mean of token surprisals."
     logp, weight = np.asarray(logp, float), np.asarray(weight, float)
@@ -120,8 +120,8 @@ def _largest_surprisals(logp: Ragged):
 
 def weighted_surprisals(
     logp: Ragged,  # log p of each token
-    weight: Ragged,  # Of each token
-) -> np.ndarray:  # Shape [N]; NaN where `weighted_surprisal` must be asked
+    weight: Ragged,  # Weight of each token
+) -> np.ndarray:  # Shape [N]; NaN where `weighted_surprisal` must compute it
     "`weighted_surprisal` of many texts."
     if not np.array_equal(logp.counts, weight.counts):
         return np.full(len(logp.counts), np.nan)
@@ -145,6 +145,11 @@ def mte(
     "Mean token entropy."
     return defined_mean(greedy_entropy)
 
+
+@batch_of(mte)
+def _means(values: Ragged):
+    return values.mean()
+
 # %% ../../nbs/03_ue/02_information.ipynb #b709e92d-1
 @ue(
     unit="nats per word of the vocabulary",
@@ -161,9 +166,16 @@ def mte(
 def mte_he2024(
     processed_entropy: np.ndarray,  # Entropy at each token after the decoding rules, shape [L]
     processed_finite: np.ndarray,  # Tokens that the rules allowed at each step, shape [L]
-) -> float:  # As `mte`, about V times smaller
+) -> float:  # About V times smaller than `mte`
     "Mean token entropy as released: a mean over the allowed tokens where the definition has a sum."
     return defined_mean(np.asarray(processed_entropy, float) / processed_finite)
+
+
+@batch_of(mte_he2024)
+def _means_per_word(entropy: Ragged, finite: Ragged):
+    if not np.array_equal(entropy.counts, finite.counts):
+        return np.full(len(entropy.counts), np.nan)
+    return entropy.like(entropy.values / finite.values).mean()
 
 # %% ../../nbs/03_ue/02_information.ipynb #b709e92d-2
 @ue(
@@ -194,18 +206,6 @@ def margin(
             f"store them with topk=2 or more"
         )
     return float(1 - np.mean(p[:, 0] - p[:, 1]))
-
-# %% ../../nbs/03_ue/02_information.ipynb #b709e92d-3
-@batch_of(mte)
-def _means(values: Ragged):
-    return values.mean()
-
-
-@batch_of(mte_he2024)
-def _means_per_word(entropy: Ragged, finite: Ragged):
-    if not np.array_equal(entropy.counts, finite.counts):
-        return np.full(len(entropy.counts), np.nan)
-    return entropy.like(entropy.values / finite.values).mean()
 
 
 @batch_of(margin)
@@ -283,7 +283,7 @@ def sample_mean_logp(
 )
 def mcnse(
     sample_mean_logp: np.ndarray,  # Mean log p of a token of each drawn text, shape [K]
-) -> float:  # As `mcse`, for one token
+) -> float:  # `mcse` per token
     "Length-normalised `mcse`: mean over samples of the mean token surprisal."
     empty = np.isnan(sample_mean_logp)
     if empty.any():
@@ -304,8 +304,8 @@ def mcnse(
 )
 def mcnse_lmp(
     sample_total: np.ndarray,  # Log-probability of each drawn text with its end token, shape [K]
-    sample_length: np.ndarray,  # Its tokens without the end, shape [K]
-) -> float:  # As `mcnse`, a little larger
+    sample_length: np.ndarray,  # Tokens of each drawn text without the end, shape [K]
+) -> float:  # A little larger than `mcnse`
     "`mcnse` as in LM-Polygraph: the end token counts in the numerator and not in the denominator."
     filled = np.asarray(sample_length) > 0
     if not filled.any():
@@ -324,7 +324,7 @@ def _minus_means_of_filled(total: np.ndarray, length: np.ndarray):  # Shape [N,K
     return 0.0 - np.where(filled, total / length, 0.0).sum(1) / filled.sum(1)
 
 # %% ../../nbs/03_ue/02_information.ipynb #4ed8d1e7
-def _minus_information(logp, alone, weight):  # Mean of weight*alone - logp; the first token has weight 0
+def _mean_minus_information(logp, alone, weight):  # Mean of weight * alone - logp; first weight 0
     given, alone = np.asarray(logp, float), np.asarray(alone, float)
     if given.shape != alone.shape:
         raise ValueError(
@@ -335,9 +335,7 @@ def _minus_information(logp, alone, weight):  # Mean of weight*alone - logp; the
     with np.errstate(invalid="ignore"):
         difference = np.where(weight == 0, 0.0, weight * alone) - given
     if np.isnan(difference).any():
-        raise Undefined(
-            "a token is impossible both with and without the source, and -inf minus -inf does not exist"
-        )
+        raise Undefined("a token is impossible with and without the source: -inf minus -inf does not exist")
     return defined_mean(difference)
 
 
@@ -361,7 +359,7 @@ def pmi(
     unconditional_logp: np.ndarray,  # log p of the same tokens without the source, shape [L]; first unused
 ) -> float:  # Negative when the source made the words likelier
     "Minus the mean pointwise mutual information of words and source."
-    return _minus_information(greedy_logp, unconditional_logp, 1.0)
+    return _mean_minus_information(greedy_logp, unconditional_logp, 1.0)
 
 # %% ../../nbs/03_ue/02_information.ipynb #4ed8d1e7-1
 @ue(
@@ -387,10 +385,10 @@ def cpmi(
 ) -> float:  # Equal to `perplexity` when no token reaches `tau`
     "Conditional pointwise mutual information: `pmi` only where the entropy is high."
     weight = np.where(np.asarray(greedy_entropy) >= tau, lam, 0.0)
-    return _minus_information(greedy_logp, unconditional_logp, weight)
+    return _mean_minus_information(greedy_logp, unconditional_logp, weight)
 
 # %% ../../nbs/03_ue/02_information.ipynb #4ed8d1e7-2
-def _minus_informations(logp, alone, weight):
+def _means_minus_information(logp, alone, weight):
     if not np.array_equal(logp.counts, alone.counts):
         return np.full(len(logp.counts), np.nan)
     weight[logp.begins()] = 0
@@ -399,14 +397,14 @@ def _minus_informations(logp, alone, weight):
 
 @batch_of(pmi)
 def _pmis(logp: Ragged, alone: Ragged):
-    return _minus_informations(logp, alone, np.ones(len(logp.values)))
+    return _means_minus_information(logp, alone, np.ones(len(logp.values)))
 
 
 @batch_of(cpmi)
 def _cpmis(logp: Ragged, entropy: Ragged, alone: Ragged, tau=0.0656, lam=3.599):
     if not np.array_equal(logp.counts, entropy.counts):
         return np.full(len(logp.counts), np.nan)
-    return _minus_informations(logp, alone, np.where(entropy.values >= tau, lam, 0.0))
+    return _means_minus_information(logp, alone, np.where(entropy.values >= tau, lam, 0.0))
 
 # %% ../../nbs/03_ue/02_information.ipynb #99d9afd8
 @ue(
@@ -482,4 +480,6 @@ def boosted_prob(
     return 0.0 - defined_mean(greedy_dominant)
 
 
-batch_of(renyi, fisher_rao, self_certainty, boosted_prob)(_surprisal_means)
+@batch_of(renyi, fisher_rao, self_certainty, boosted_prob)
+def _minus_means(confidence: Ragged):
+    return 0.0 - confidence.mean()

@@ -26,7 +26,7 @@ _MEAN = r",\quad\text{mean over ordered pairs of }K\text{ drawn texts}"
     ),
 )
 def lex_sim(
-    rouge_l_pairs: np.ndarray,  # Shape [K,K]
+    rouge_l_pairs: np.ndarray,  # Similarity of samples, shape [K,K]
 ) -> float:  # -1 when all samples are alike; higher is less certain
     "Lexical similarity: minus mean ROUGE-L between samples."
     return -mean_off_diagonal(rouge_l_pairs)
@@ -42,7 +42,7 @@ def lex_sim(
     ),
 )
 def lex_sim_rouge_1(
-    rouge_1_pairs: np.ndarray,  # Shape [K,K]
+    rouge_1_pairs: np.ndarray,  # Similarity of samples, shape [K,K]
 ) -> float:  # -1 when all samples are alike; higher is less certain
     "Minus mean ROUGE-1 between samples."
     return -mean_off_diagonal(rouge_1_pairs)
@@ -58,7 +58,7 @@ def lex_sim_rouge_1(
     ),
 )
 def lex_sim_rouge_2(
-    rouge_2_pairs: np.ndarray,  # Shape [K,K]
+    rouge_2_pairs: np.ndarray,  # Similarity of samples, shape [K,K]
 ) -> float:  # -1 when all samples are alike; higher is less certain
     "Minus mean ROUGE-2 between samples."
     return -mean_off_diagonal(rouge_2_pairs)
@@ -74,7 +74,7 @@ def lex_sim_rouge_2(
     ),
 )
 def lex_sim_bleu(
-    bleu_pairs: np.ndarray,  # Shape [K,K]
+    bleu_pairs: np.ndarray,  # Similarity of samples, shape [K,K]
 ) -> float:  # -1 when all samples are alike; higher is less certain
     "Minus mean BLEU between samples, both directions."
     return -mean_off_diagonal(bleu_pairs)
@@ -90,7 +90,7 @@ def lex_sim_bleu(
     ),
 )
 def lex_sim_bleu_lmp(
-    bleu_pairs_lmp: np.ndarray,  # Shape [K,K], row is hypothesis
+    bleu_pairs_lmp: np.ndarray,  # BLEU of samples, row is hypothesis, column is reference, shape [K,K]
 ) -> float:  # -1 when all samples are alike; higher is less certain
     "Minus mean BLEU between samples as in LM-Polygraph: the first of each two is the reference."
     return -float(bleu_pairs_lmp[np.tril_indices(sample_count(bleu_pairs_lmp), -1)].mean())
@@ -110,7 +110,7 @@ def lex_sim_bleu_lmp(
     ),
 )
 def bleu_var(
-    bleu_pairs: np.ndarray,  # Shape [K,K], of texts drawn with dropout as published, or of ordinary samples
+    bleu_pairs: np.ndarray,  # BLEU of texts drawn with dropout as published, or of ordinary samples, [K,K]
 ) -> float:  # 0 when all samples are alike; higher is less certain
     "BLEUVar: mean squared difference of BLEU from 1 between samples."
     return mean_off_diagonal((1 - bleu_pairs) ** 2)

@@ -36,7 +36,7 @@ def clusters(
     return [_assign(logits[1:, 1:].argmax(-1) == 2) for logits in map(np.asarray, nli)]
 
 
-def _assign(entails):  # Which sample entails which, shape [K,K] -> cluster of each sample, shape [K]
+def _assign(entails):  # Clusters, shape [K], from which sample entails which, shape [K,K]
     first, ids = [], []
     for row in entails & entails.T:
         ids.append(next((c for c, j in enumerate(first) if row[j]), len(first)))
@@ -59,22 +59,13 @@ def cluster_logp(
     np.logaddexp.at(out, clusters, np.asarray(logp, float))
     return out
 
-# %% ../../nbs/03_ue/07_semantic.ipynb #1d952432-1
+# %% ../../nbs/03_ue/07_semantic.ipynb #1d952432-2
 def _entropy(log_weights):  # The weights need not sum to 1
     log_weights = log_weights[log_weights > -np.inf]
     if not len(log_weights):
         raise Undefined("every sample has probability 0")
     logp = log_weights - np.logaddexp.reduce(log_weights)
     return float(0.0 - np.exp(logp) @ logp)
-
-# %% ../../nbs/03_ue/07_semantic.ipynb #1d952432-2
-def _count_entropy(
-    counts: np.ndarray,  # Integers >= 0, at least one positive
-) -> float:  # Nats; bit-equal for equal entropies, whatever the order of the counts
-    "Entropy of the shares c/K of K counted things: (log K^K - log of the product of c^c) / K, by integers."
-    counts = [int(count) for count in counts]
-    total = sum(counts)
-    return (log(total**total) - log(prod(count**count for count in counts))) / total
 
 
 def _check_several(clusters):
@@ -97,14 +88,23 @@ def _check_several(clusters):
     ),
 )
 def semantic_entropy(
-    sample_mean_logp: np.ndarray,  # Shape [K]
-    clusters: np.ndarray,  # Shape [K]
+    sample_mean_logp: np.ndarray,  # Mean log p of a token of each sample, shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
 ) -> float:  # 0 when all samples mean the same, up to log K; higher is less certain
     "Semantic entropy: entropy of clusters by length-normalised probability; every sample counts."
     _check_several(clusters)
     return _entropy(cluster_logp(sample_mean_logp, clusters))
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #1d952432-3
+def _count_entropy(
+    counts: np.ndarray,  # Integers >= 0, at least one positive
+) -> float:  # Nats; bit-equal for equal entropies, whatever the order of the counts
+    "Entropy of the shares c/K of K counted things: (log K^K - log of the product of c^c) / K, by integers."
+    counts = [int(count) for count in counts]
+    total = sum(counts)
+    return (log(total**total) - log(prod(count**count for count in counts))) / total
+
+
 @ue(
     unit="nats",
     cite=FARQUHAR2024 + ", discrete semantic entropy",
@@ -115,7 +115,7 @@ def semantic_entropy(
     ),
 )
 def discrete_semantic_entropy(
-    clusters: np.ndarray,  # Shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
 ) -> float:  # 0 when all samples mean the same, up to log K; higher is less certain
     "Discrete semantic entropy: entropy of clusters by frequency; every sample counts."
     _check_several(clusters)
@@ -134,7 +134,7 @@ def _log_sums(
 def _cluster_logps(
     logp: np.ndarray,  # Log-probability of each sample, shape [n,K]
     clusters: np.ndarray,  # Cluster of each sample, shape [n,K]
-) -> np.ndarray:  # Shape [n,K], -inf where there are fewer clusters; NaN where `cluster_logp` must be asked
+) -> np.ndarray:  # Shape [n,K], -inf where there are fewer clusters; NaN: call `cluster_logp`
     "`cluster_logp` of many items."
     if not numbered(clusters) or logp.shape != clusters.shape:
         return np.full((len(clusters), 1), np.nan)
@@ -142,7 +142,7 @@ def _cluster_logps(
     return _log_sums(np.where(member, logp[:, None], -np.inf))
 
 
-def _of_cluster(values, clusters):  # For each sample the number of its cluster
+def _of_cluster(values, clusters):  # For each sample the value of its cluster
     if values.shape != clusters.shape:
         return values
     return np.take_along_axis(values, clusters, 1)
@@ -179,7 +179,7 @@ def _discrete_semantic_entropies(clusters: np.ndarray):
 )
 def semantic_entropy_lmp(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
-    clusters: np.ndarray,  # Shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
 ) -> float:  # Grows with length; higher is less certain
     "Semantic entropy as in LM-Polygraph: mean over samples of minus the log-probability of their cluster."
     return float(0.0 - cluster_logp(sample_total, clusters)[clusters].mean())
@@ -196,7 +196,7 @@ def semantic_entropy_lmp(
 )
 def semantic_entropy_lmp_direct(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
-    clusters: np.ndarray,  # Shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
 ) -> float:  # Near 0 for long texts; higher is less certain
     "Semantic entropy as in LM-Polygraph, direct estimate: sum over samples of -P log P of their cluster."
     from scipy.special import entr
@@ -205,7 +205,7 @@ def semantic_entropy_lmp_direct(
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #6a431c2a-2
 def drop_repeated_texts(
-    logp: np.ndarray,  # Shape [K]
+    logp: np.ndarray,  # Log-probability of each sample, shape [K]
     texts: list,  # K texts
 ) -> np.ndarray:  # Shape [K]: -inf where a text came before
     "Log-probabilities in which a repeated text counts once."
@@ -224,9 +224,9 @@ def drop_repeated_texts(
 def semantic_entropy_lmp_unique(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
     sample_texts: list,  # K texts
-    clusters: np.ndarray,  # Shape [K]
+    clusters: np.ndarray,  # Cluster of each sample, shape [K]
 ) -> float:  # Grows with length; higher is less certain
-    "As `semantic_entropy_lmp`, where a repeated text adds once to the probability of its cluster."
+    "`semantic_entropy_lmp` in which a repeated text adds once to the probability of its cluster."
     # Logits of another tool may put equal texts into different clusters
     labelled = [f"{cluster} {text}" for cluster, text in zip(clusters, sample_texts)]
     return semantic_entropy_lmp(drop_repeated_texts(sample_total, labelled), clusters)
@@ -244,12 +244,12 @@ def _semantic_entropies_lmp_direct(total: np.ndarray, clusters: np.ndarray):
     return _of_cluster(entr(np.exp(_cluster_logps(total, clusters))), clusters).sum(1)
 
 
-def _new(*keys):  # Which of n x K keys, given in columns, does not occur before
+def _new(*keys):  # Which keys, given in columns, did not occur before
     first = {}
     return np.array([first.setdefault(key, i) == i for i, key in enumerate(zip(*keys))])
 
 
-def _flat(texts, shape):  # All texts, and the item of each; None unless every item has as many as asked for
+def _flat(texts, shape):  # The item of each text, and all texts; None unless each item has `shape[1]`
     if any(len(own) != shape[1] for own in texts):
         return None
     return np.repeat(np.arange(shape[0]), shape[1]).tolist(), [text for own in texts for text in own]
@@ -308,6 +308,14 @@ def _semantic_densities(mean_logp: np.ndarray, texts: list, logp: Ragged, probab
     return 0.0 - (weights[:, 0] + (weights[:, 1:] * agreement).sum(1))
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #c83be195
+def _unit_vectors(vectors):  # Scaled to length 1
+    vectors = np.asarray(vectors, float)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not norms.all():
+        raise ValueError("an embedding is all zeros: the encoder gave nothing for a text")
+    return vectors / norms
+
+
 VASHURIN2025 = "Vashurin et al. 2025, https://arxiv.org/abs/2502.04964"
 
 
@@ -319,14 +327,6 @@ def greedy_similarity(
     return [unit[1:] @ unit[0] for unit in map(_unit_vectors, vectors)]
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #c83be195-1
-def _unit_vectors(vectors):  # Of length 1
-    vectors = np.asarray(vectors, float)
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not norms.all():
-        raise ValueError("an embedding is all zeros: the encoder gave nothing for a text")
-    return vectors / norms
-
-
 @stat(
     unit="[0,1]",
     cite=(
@@ -367,7 +367,7 @@ def _times_dissimilarity(uncertainty, similarity):
 )
 def cocoa_msp(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
-    greedy_similarity: np.ndarray,  # Of each sample to the greedy text, shape [K]
+    greedy_similarity: np.ndarray,  # Similarity of each sample to the greedy text, shape [K]
 ) -> float:  # 0 when certain or when all samples are alike; higher is less certain
     "CoCoA: `msp` times the mean dissimilarity of the samples to the greedy summary."
     return _times_dissimilarity(msp(greedy_logp), greedy_similarity)
@@ -387,7 +387,7 @@ def cocoa_msp(
 )
 def cocoa_ppl(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
-    greedy_similarity: np.ndarray,  # Of each sample to the greedy text, shape [K]
+    greedy_similarity: np.ndarray,  # Similarity of each sample to the greedy text, shape [K]
 ) -> float:  # 0 when certain or when all samples are alike; higher is less certain
     "CoCoA: `perplexity` times the mean dissimilarity of the samples to the greedy summary."
     return _times_dissimilarity(perplexity(greedy_logp), greedy_similarity)
@@ -407,7 +407,7 @@ def cocoa_ppl(
 )
 def cocoa_mte(
     greedy_entropy: np.ndarray,  # Entropy at each token, shape [L]
-    greedy_similarity: np.ndarray,  # Of each sample to the greedy text, shape [K]
+    greedy_similarity: np.ndarray,  # Similarity of each sample to the greedy text, shape [K]
 ) -> float:  # 0 when certain or when all samples are alike; higher is less certain
     "CoCoA: `mte` times the mean dissimilarity of the samples to the greedy summary."
     return _times_dissimilarity(mte(greedy_entropy), greedy_similarity)
@@ -433,7 +433,7 @@ DUAN2024 = "Duan et al. 2024, https://aclanthology.org/2024.acl-long.276"
 
 def _similarity_supported_logp(
     logp: np.ndarray,  # Log-probability of each sample, shape [K]
-    similarity: np.ndarray,  # Of each pair of samples, shape [K,K], none negative
+    similarity: np.ndarray,  # Similarity of each pair of samples, shape [K,K], none negative
     tau: float,  # Temperature; small values give more weight to the other samples
 ) -> np.ndarray:  # Shape [K]
     "Log of the probability of each sample plus those of similar samples."
@@ -476,8 +476,8 @@ def token_sar(
 )
 def sentence_sar(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
-    sample_similarity: np.ndarray,  # Of each pair of samples in [0,1], shape [K,K]
-    tau: float = 0.001,  # Temperature
+    sample_similarity: np.ndarray,  # Similarity of each pair of samples in [0,1], shape [K,K]
+    tau: float = 0.001,  # Temperature; small values give more weight to the other samples
 ) -> float:  # Higher is less certain; negative where support exceeds 1
     "SentenceSAR: mean over samples of minus the log of their probability plus those of similar samples."
     if not len(sample_total):
@@ -500,8 +500,8 @@ def sentence_sar(
 def sar(
     sample_logp: list,  # K arrays [L_k]: log p of each token
     sample_relevance: list,  # K arrays [L_k]: relevance of each token in [0,1]
-    sample_similarity: np.ndarray,  # Of each pair of samples in [0,1], shape [K,K]
-    tau: float = 0.001,  # Temperature
+    sample_similarity: np.ndarray,  # Similarity of each pair of samples in [0,1], shape [K,K]
+    tau: float = 0.001,  # Temperature; small values give more weight to the other samples
 ) -> float:  # Higher is less certain; negative where support exceeds 1
     "SAR: `sentence_sar` with `token_sar` of each sample in place of its surprisal."
     pairs = zip(sample_logp, sample_relevance)
@@ -540,7 +540,7 @@ FADEEVA2024 = "Fadeeva et al. 2024, https://arxiv.org/abs/2403.04696"
 def ccp_label(
     forward,  # Class of (greedy, alternative): 0 contradiction, 1 neutral, 2 entailment
     backward,  # Class of (alternative, greedy)
-) -> np.ndarray:  # Joint class
+) -> np.ndarray:  # Joint class, from the same three
     "Joint NLI class of two directions."
     return np.clip(np.asarray(forward, int) + backward - 2, -1, 1) + 1
 
@@ -548,7 +548,7 @@ def ccp_label(
 @stat(unit="class", cite=FADEEVA2024)
 def ccp_labels(
     ccp_forward: list,  # For each item the class of (greedy token, alternative), shape [L,k]
-    ccp_backward: list,  # The same of (alternative, greedy token)
+    ccp_backward: list,  # The same for (alternative, greedy token)
 ) -> list:  # For each item shape [L,k]: 0 contradiction, 1 neutral, 2 entailment
     "Joint NLI class of each alternative and the greedy token."
     forward, backward = lay_out(ccp_forward, Ragged), lay_out(ccp_backward, Ragged)
@@ -568,10 +568,10 @@ def ccp_labels(
 )
 def ccp_log(
     greedy_ids: np.ndarray,  # Token ids, shape [L]
-    greedy_logp: np.ndarray,  # Their log p, shape [L]
+    greedy_logp: np.ndarray,  # log p of these tokens, shape [L]
     greedy_top_ids: np.ndarray,  # Most likely tokens at each step, shape [L,k]
-    greedy_top_logp: np.ndarray,  # Their log p, shape [L,k]
-    ccp_labels: np.ndarray,  # Their joint class against the greedy token, shape [L,k]
+    greedy_top_logp: np.ndarray,  # log p of the most likely tokens, shape [L,k]
+    ccp_labels: np.ndarray,  # Joint class of each with the greedy token, shape [L,k]
 ) -> float:  # 0 when nothing likely contradicts; higher is less certain
     "Claim-conditioned probability, minus its logarithm: claims of a text given what they are about."
     others = greedy_top_ids != np.asarray(greedy_ids)[:, None]  # The class of the token itself is not used
@@ -600,10 +600,10 @@ def ccp_log(
 )
 def ccp(
     greedy_ids: np.ndarray,  # Token ids, shape [L]
-    greedy_logp: np.ndarray,  # Their log p, shape [L]
+    greedy_logp: np.ndarray,  # log p of these tokens, shape [L]
     greedy_top_ids: np.ndarray,  # Most likely tokens at each step, shape [L,k]
-    greedy_top_logp: np.ndarray,  # Their log p, shape [L,k]
-    ccp_labels: np.ndarray,  # Their joint class against the greedy token, shape [L,k]
+    greedy_top_logp: np.ndarray,  # log p of the most likely tokens, shape [L,k]
+    ccp_labels: np.ndarray,  # Joint class of each with the greedy token, shape [L,k]
 ) -> float:  # -1 when nothing likely contradicts; higher is less certain; 0 for long texts
     "Claim-conditioned probability, negated: claims of a text given what they are about."
     return float(-np.exp(-ccp_log(greedy_ids, greedy_logp, greedy_top_ids, greedy_top_logp, ccp_labels)))

@@ -51,10 +51,11 @@ def _stemmer():
     return cache(lambda word: stemmer.stem(word) if len(word) > 3 else word)
 
 # %% ../../nbs/03_ue/01_similarity.ipynb #e7a30004
+# In scripts without spaces between words, the Unicode names of the characters begin with these
 _UNSPACED = (
     *("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA"),
     *("THAI", "LAO", "KHMER", "MYANMAR"),
-)  # Begin the names of characters of scripts without spaces between words
+)
 _BREAK, _MARK, _WORD, _ALONE, _NOTHING = range(5)  # What a character does to a word
 
 
@@ -123,7 +124,7 @@ def tokenizer_in_use(
     return TOKENIZERS[_IN_USE.get()](stem)
 
 # %% ../../nbs/03_ue/01_similarity.ipynb #e7a30007-2
-def _spaced_words(text):  # As code that splits at spaces has them; a text that nobody sees has none
+def _spaced_words(text):  # Words between spaces; none where no character is visible
     if _IN_USE.get() == "unicode":
         return unicode_words(text)
     return text.split() if any(c.isprintable() and not c.isspace() for c in text) else []
@@ -137,7 +138,7 @@ _NO_WORDS = dict(
 
 
 def no_words() -> str:
-    "What a text lacks of which the tokenizer in use finds no word."
+    "What is missing in a text in which the tokenizer in use finds no word."
     return _NO_WORDS[_IN_USE.get()]
 
 # %% ../../nbs/03_ue/01_similarity.ipynb #e7a30007-3
@@ -171,7 +172,7 @@ def _map_by_count(
 
 
 def _numbered(items):
-    # Words of all texts of sources as numbers, the number of different words, and the words of each text
+    # All words of all texts as numbers, how many words differ, and how many words each text has
     flat = list(chain.from_iterable(chain.from_iterable(items)))
     number = {word: i for i, word in enumerate(dict.fromkeys(flat))}
     ids = np.fromiter(map(number.__getitem__, flat), int, len(flat))
@@ -226,10 +227,10 @@ def _diagonals(matrices):  # Shape [n,K]
     return np.einsum("nii->ni", matrices)
 
 
-def _compared(function, items, lacking):
-    # `_map_by_count` of the words of texts; `Undefined` for a source of which two texts or more have none
+def _compared(function, items, missing):
+    # `_map_by_count` of the words of texts; `Undefined` for a source with two or more texts without words
     empty = [sum(not words for words in texts) for texts in items]
-    reasons = [Undefined(f"{n} of its samples have {lacking}") if n > 1 else None for n in empty]
+    reasons = [Undefined(f"{n} of its samples have {missing}") if n > 1 else None for n in empty]
     usable = [i for i, reason in enumerate(reasons) if reason is None]
     return put_back(_map_by_count(function, [items[i] for i in usable]), usable, reasons)
 
@@ -267,22 +268,13 @@ def _subsequence_length(words, positions, n):
 
 
 def lcs_length(
-    words: list,  # Words
-    longer_words: list,  # Words, better the longer text
-) -> int:  # Words
+    words: list,  # Words of one text
+    longer_words: list,  # Words of the other text; faster when it is the longer one
+) -> int:  # Number of words
     "Length of the longest common subsequence of two texts."
     return _subsequence_length(words, _word_positions(longer_words), len(longer_words))
 
-# %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-1
-def _long_lcs_lengths(words):  # Of the texts of one source, of any length
-    lengths = np.zeros((len(words),) * 2)
-    for i, text in enumerate(words):
-        positions = _word_positions(text)
-        for j in range(i + 1):
-            lengths[i, j] = lengths[j, i] = _subsequence_length(words[j], positions, len(text))
-    return lengths
-
-
+# %% ../../nbs/03_ue/01_similarity.ipynb #8330a243
 def _padded_words(items):  # For each text, numbers of its words among those of its source; -1 after the end
     numbers, sizes = [], []
     for texts in items:
@@ -294,11 +286,11 @@ def _padded_words(items):  # For each text, numbers of its words among those of 
     words[np.arange(words.shape[2]) < lengths[..., None]] = list(chain.from_iterable(numbers))
     return words, lengths, max(sizes)
 
-# %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-2
-def _short_lcs_lengths(items):  # Of texts of up to 64 words: the bits of a text fit into one number
+
+def _short_lcs_lengths(items):  # Texts of up to 64 words: the bits of a text fit into one number
     words, lengths, size = _padded_words(items)
     n, k, longest = words.shape
-    positions = np.zeros((n, k, size + 1), "uint64")  # Bits of each word in each text; the last is of no word
+    positions = np.zeros((n, k, size + 1), "uint64")  # Bits of each word in each text; last: no word
     source, text, place = np.nonzero(words >= 0)
     np.bitwise_or.at(
         positions, (source, text, words[source, text, place]), np.uint64(1) << place.astype("uint64")
@@ -316,6 +308,15 @@ def _short_lcs_lengths(items):  # Of texts of up to 64 words: the bits of a text
     common[:, first, second] = common[:, second, first] = np.bitwise_count(~bits & full[:, first])
     return common
 
+# %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-2
+def _long_lcs_lengths(words):  # Texts of one source, of any length
+    lengths = np.zeros((len(words),) * 2)
+    for i, text in enumerate(words):
+        positions = _word_positions(text)
+        for j in range(i + 1):
+            lengths[i, j] = lengths[j, i] = _subsequence_length(words[j], positions, len(text))
+    return lengths
+
 
 def lcs_lengths(
     items: list,  # For each of n sources K texts, each a list of words
@@ -326,15 +327,6 @@ def lcs_lengths(
     return _short_lcs_lengths(items)
 
 # %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-3
-def _pairwise_f1(items, common):  # F-score of all pairs; `common` holds each text's own count on its diagonal
-    own = _diagonals(common)
-    total = own[:, :, None] + own[:, None]
-    out = np.divide(2 * common, total, out=np.zeros_like(common), where=total > 0)
-    for i, first, second in np.argwhere(total == 0):  # Too short for an n-gram: the same or not
-        out[i, first, second] = items[i][first] == items[i][second]
-    return out
-
-
 @stat(unit="words", cite=LIN2004)
 def sample_stems(
     sample_texts: list,  # For each source a list of K texts
@@ -344,6 +336,15 @@ def sample_stems(
     return [[words(text) for text in texts] for texts in sample_texts]
 
 # %% ../../nbs/03_ue/01_similarity.ipynb #b399dbc2-4
+def _pairwise_f1(items, common):  # F-score of all pairs; `common` holds each text's own count on its diagonal
+    own = _diagonals(common)
+    total = own[:, :, None] + own[:, None]
+    out = np.divide(2 * common, total, out=np.zeros_like(common), where=total > 0)
+    for i, first, second in np.argwhere(total == 0):  # Too short for an n-gram: the same or not
+        out[i, first, second] = items[i][first] == items[i][second]
+    return out
+
+
 @stat(unit="[0,1]", cite=LIN2004)
 def rouge_1_pairs(
     sample_stems: list,  # For each source K lists of words

@@ -28,8 +28,8 @@ def answer_words(
 
 # %% ../../nbs/03_ue/13_systems.ipynb #ac8be157-1
 def words_f1(
-    words: list,  # Of one answer
-    others: list,  # Of the other
+    words: list,  # Words of one answer
+    others: list,  # Words of the other
 ) -> float:  # In [0,1]; 1 for two empty lists
     "F1 of two lists of words; a word counts as often as both lists have it."
     if not words or not others:
@@ -38,8 +38,8 @@ def words_f1(
 
 # %% ../../nbs/03_ue/13_systems.ipynb #ac8be157-2
 def words_jaccard(
-    words: list,  # Of one answer
-    others: list,  # Of the other
+    words: list,  # Words of one answer
+    others: list,  # Words of the other
 ) -> float:  # In [0,1]; 1 for two empty lists
     "Share of different words that two lists have in common."
     either = {*words, *others}
@@ -124,8 +124,8 @@ def other_systems_cosine(
     cite="The authors of uetrust 2026, baseline",
     formula=r"|W(y)|",
     pitfall=(
-        "Token F1 falls with every word that the gold answer lacks: by F1 a long answer looks wrong far "
-        "more often than by people."
+        "Token F1 falls with every word that is not in the gold answer: by F1 a long answer looks wrong "
+        "far more often than by people."
     ),
 )
 def answer_length(

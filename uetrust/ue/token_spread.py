@@ -49,8 +49,8 @@ def token_std(
 
 @batch_of(token_std)
 def _token_stds(logp: Ragged):
-    apart = 0.0 - logp.values - logp.spread(0.0 - logp.mean())
-    return np.sqrt(logp.like(apart * apart).mean())
+    centred = 0.0 - logp.values - logp.spread(0.0 - logp.mean())
+    return np.sqrt(logp.like(centred * centred).mean())
 
 # %% ../../nbs/03_ue/12_token_spread.ipynb #f7dd760d
 @ue(
