@@ -159,7 +159,7 @@ def _why_impossible(value):  # Why a value is no log-probability of a token; Non
             "a log-probability must be a number not above 0. Are these probabilities? Give their logarithms"
         )
     if value <= IMPOSSIBLE:
-        return "no written token is so unlikely; servers write such numbers for tokens that they do not list"
+        return "no token that was written is so unlikely; servers write such numbers for unlisted tokens"
     return None
 
 # %% ../../nbs/02_data/09_generations.ipynb #8d3ca78f
