@@ -418,7 +418,7 @@ def resolve_checkpoint(
 def split_labels(
     model: str,  # 'CHECKPOINT', or 'CHECKPOINT,entailment:0,neutral:1,contradiction:2'
 ) -> tuple[str, dict]:  # The checkpoint, and the names of its classes by position; {} when none are given
-    "A checkpoint and the names of its classes, for a classifier whose configuration names them LABEL_0, LABEL_1, ..."
+    "A checkpoint and the names of its classes, for a classifier that names them LABEL_0, ..."
     checkpoint, *given = str(model).split(",")
     pairs = [label.rpartition(":")[::2] for label in given]
     labels = {int(position): name.strip() for name, position in pairs if position.isdigit() and name.strip()}
@@ -542,7 +542,7 @@ def put_in_place(
     tmp,  # Path of a complete file
     path,  # Path of the target, from `written_file`
 ):
-    "Move a file to its target and keep the mode and owner of the old one; a device or a pipe gets the content."
+    "Move a file to its target with the mode and owner of the old one; a device or a pipe gets the content."
     old = path.stat() if path.exists() else None
     if old and not stat.S_ISREG(old.st_mode):
         with open(tmp, "rb") as whole, open(path, "wb") as target:
