@@ -139,7 +139,7 @@ def test_a_finished_store_is_asked_for_without_being_written(tmp_path):
     "content, problem",
     [
         ("[1]", "it holds a list, not an object"),
-        ('{"about": {"a": 1}, "n": 1}', "it lacks size"),
+        ('{"about": {"a": 1}, "n": 1}', "it has no size"),
         ('{"about": {}, "n": 1, "size": 1}', "about should be an object .*, found {}"),
         ('{"about": [1], "n": 1, "size": 1}', r"about should be an object .*, found \[1\]"),
         (

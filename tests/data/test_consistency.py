@@ -439,7 +439,7 @@ def test_polytope_is_cut_by_turns_before_anything_is_left_out(books):
     [
         (
             workbook(SEGMENTS, [["9", "Omission"]]),
-            "sheet 'Error Log': found errors of 9, which no segment is called",
+            "sheet 'Error Log': found errors of 9, but no segment has this ID",
         ),
         (
             {"Scores per segment": pd.DataFrame(columns=["ID"])},

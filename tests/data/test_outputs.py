@@ -210,7 +210,7 @@ DAMAGED = dict(
     odd=(
         "x.jsonl",
         lambda path: path.write_text(json.dumps(dict(doc={}, resps=[["a"]])) + "\n"),
-        "row 1: a record lacks what lm-evaluation-harness samples_*.jsonl has (KeyError: 'doc_id')",
+        "row 1: a record differs from lm-evaluation-harness samples_*.jsonl (KeyError: 'doc_id')",
     ),
     probabilities=(
         "x.jsonl",

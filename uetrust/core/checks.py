@@ -25,7 +25,7 @@ class Stopped(RuntimeError):
 
 # %% ../../nbs/01_core/01_checks.ipynb #761e03bf-1
 class BadCheckpoint(ValueError):
-    "A checkpoint that is damaged or cannot be used here; the message says which file, and what would work."
+    "A checkpoint that is damaged or cannot be used here; the message names the file, and what would work."
 
 # %% ../../nbs/01_core/01_checks.ipynb #761e03bf-2
 class Undefined(Exception):
@@ -40,6 +40,28 @@ class Undefined(Exception):
     ...     print(reason)
     empty reference summary
     """
+
+# %% ../../nbs/01_core/01_checks.ipynb #bbe060b1
+def available_memory() -> int:  # Bytes; at most the limit of the process
+    "Free memory, as the machine reports it."
+    import resource
+    from pathlib import Path
+
+    info, limit = Path("/proc/meminfo"), resource.getrlimit(resource.RLIMIT_AS)[0]
+    lines = dict(line.split(":") for line in info.read_text().splitlines()) if info.exists() else {}
+    free = int(lines["MemAvailable"].split()[0]) * 1024 if "MemAvailable" in lines else 2**40
+    return free if limit == resource.RLIM_INFINITY else min(free, limit)
+
+# %% ../../nbs/01_core/01_checks.ipynb #94792bf4-1
+def memory_problem(
+    needed: int,  # Estimated number of bytes
+    what: str,  # What needs them: the option or the key and its value
+) -> str:  # '' when there is enough memory
+    "Why a run would need more memory than is free, to refuse it before any work."
+    there = available_memory()
+    if needed <= there:
+        return ""
+    return f"{what} would need about {needed / 1e9:,.3g} GB of memory, and {there / 1e9:,.3g} GB are free"
 
 # %% ../../nbs/01_core/01_checks.ipynb #94792bf4
 _MACHINE_REMEDIES = {
@@ -63,47 +85,25 @@ _EXTRA_OF |= dict.fromkeys(
     ("papermill", "nbformat", "nbclient", "nbconvert", "nbdev", "IPython", "yaml", "jupytext"), "nb"
 )
 
-
-def available_memory() -> int:  # Bytes; what the process may still take, when that is less
-    "Memory that is free, as far as the machine tells."
-    import resource
-    from pathlib import Path
-
-    info, limit = Path("/proc/meminfo"), resource.getrlimit(resource.RLIMIT_AS)[0]
-    lines = dict(line.split(":") for line in info.read_text().splitlines()) if info.exists() else {}
-    free = int(lines["MemAvailable"].split()[0]) * 1024 if "MemAvailable" in lines else 2**40
-    return free if limit == resource.RLIM_INFINITY else min(free, limit)
-
-# %% ../../nbs/01_core/01_checks.ipynb #94792bf4-1
-def memory_problem(
-    needed: int,  # Bytes, estimated
-    what: str,  # What they are for: the option or the key and its value
-) -> str:  # '' when they are there
-    "Memory that a run would need but that is not there: a refusal before any work."
-    there = available_memory()
-    if needed <= there:
-        return ""
-    return f"{what} would need about {needed / 1e9:,.3g} GB of memory, and {there / 1e9:,.3g} GB are free"
-
 # %% ../../nbs/01_core/01_checks.ipynb #94792bf4-2
-def _machine_error(error):  # The file, if the error names one, and the remedy
+def _escaped(found):  # A control character as its number
+    return ascii(found[0])[1:-1]
+
+
+def printable(
+    text: str,  # Text from a file, such as the name of a sample
+) -> str:  # The same text; a control character as its number, \\x1b
+    "A text that cannot control a terminal."
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", _escaped, text)
+
+# %% ../../nbs/01_core/01_checks.ipynb #94792bf4-3
+def _machine_error(error):  # File of the error, if it names one, and the remedy
     file = f"{error.filename}: " if error.filename else ""
     return file + _MACHINE_REMEDIES.get(error.errno, str(error.strerror or error))
 
 
-def printable(
-    text: str,  # For a terminal
-) -> str:  # The same text; a control character as its number, \\x1b
-    "A text that cannot steer a terminal: names of samples come from files."
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", _escaped, text)
-
-# %% ../../nbs/01_core/01_checks.ipynb #94792bf4-3
-def _escaped(found):
-    return ascii(found[0])[1:-1]
-
-
 def error_line(
-    error: BaseException,  # Whatever ended the work
+    error: BaseException,  # Error that ended the work
 ) -> str:  # What was found, where, and what would work
     "The line that a user reads instead of a traceback."
     if isinstance(error, MemoryError):
@@ -120,16 +120,16 @@ def error_line(
     )
 
 # %% ../../nbs/01_core/01_checks.ipynb #5afe0102
-_PIECE = 8  # Characters of a key that are too many to be shown
+_PIECE = 8  # Number of consecutive characters of a key that must not be shown
 
 
-def _in_base64(secret, altchars):  # Wherever the key begins in what was encoded
+def _in_base64(secret, altchars):  # The key at any position of an encoded text
     for before in range(3):
         whole = base64.b64encode(b"\0" * before + secret.encode(), altchars).decode().rstrip("=")
         yield whole[-(-before * 4 // 3) :]
 
 
-def _spellings(secret):  # The key as servers and libraries may write it
+def _spellings(secret):  # All forms in which servers and libraries may write the key
     in_json = json.dumps(secret)[1:-1]
     yield from (secret, in_json, json.dumps(in_json)[1:-1], in_json.replace("/", "\\/"), repr(secret)[1:-1])
     yield from (quote(secret, safe=""), quote(secret), quote_plus(secret), html.escape(secret))
@@ -144,10 +144,10 @@ def _pieces(secret):
 
 
 def masked(
-    text: str,  # For an error, a note or a log
+    text: str,  # Text of an error, a note or a log
     secret: str,  # The API key; '' when there is none
-) -> str:  # With *** for the key
-    "Message without the API key or a piece of it; a short key is a key only as a whole word."
+) -> str:  # Text with *** in place of the key
+    "Message without the API key or a piece of it; a short key is masked only as a whole word."
     if len(secret) < _PIECE:
         return re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text) if secret else text
     low = text.lower() if len(text.lower()) == len(text) else text
@@ -162,8 +162,8 @@ def masked(
 # %% ../../nbs/01_core/01_checks.ipynb #18a4b9ba
 def defined_mean(
     values,  # Numbers, shape [N]
-    item: str = "token",  # What one of them belongs to
-) -> float:  # In float64, whatever the precision of `x`
+    item: str = "token",  # Unit that each number belongs to, for the error
+) -> float:  # Mean in float64, whatever the precision of the values
     "Arithmetic mean; `Undefined` when there are no numbers."
     if not len(values):
         raise Undefined(f"needs at least 1 {item}, got 0")
@@ -172,17 +172,17 @@ def defined_mean(
 # %% ../../nbs/01_core/01_checks.ipynb #8f86653b
 def preview(
     items,  # Names to mention
-    k: int = 5,  # How many at most
-) -> str:  # The first `k`, and how many more there are
+    k: int = 5,  # Largest number of names
+) -> str:  # The first `k`, and the number of the others
     "A preview of a list for an error message."
     items = [str(item) for item in items]
     return ", ".join(items[:k]) + (f" and {len(items) - k} more" if len(items) > k else "")
 
 # %% ../../nbs/01_core/01_checks.ipynb #8f86653b-1
 def repeated_ids(
-    ids,  # Names of texts: texts or numbers
+    ids,  # Names of texts, as text or number
 ) -> list:  # Each once, as text; the number 1 and the text '1' are one id, and both are shown
-    "Ids that stand for several texts."
+    "Ids that occur more than once."
     written = {}
     for name in ids:
         written.setdefault(str(name), []).append(f"{name!r}" if isinstance(name, str) else f"{name}")
@@ -193,22 +193,22 @@ def repeated_ids(
 def short_number(
     number,  # Integer or float
 ) -> str:  # '0.057', '0.0004', '12'
-    "A number as a sentence has it: three decimals, or one digit where those would be zeros."
+    "A number for a sentence: three decimals, or one digit when all three would be zero."
     if isinstance(number, int | np.integer):
         return str(int(number))
     return f"{number:.1g}" if 0 < abs(number) < 0.0005 else f"{number:.3f}"
 
 # %% ../../nbs/01_core/01_checks.ipynb #9e4e3d2f-1
 def result_line(
-    result,  # Named tuple that begins with its value, and may have lo, hi and note
-    interval: str = "95% CI ",  # What lo and hi are
-    **told,  # Numbers and texts that are told besides; None and NaN are left out
+    result,  # Named tuple whose first field is its value; it may have lo, hi and note
+    interval: str = "95% CI ",  # Name of the interval from lo to hi
+    **details,  # Further numbers and texts; None and NaN are left out
 ) -> str:  # 'PRR(0.466, 95% CI [-1.026, 0.992], n=5)'
-    "A result in one line, for the eye; what does not exist is left out."
+    "A result in one line, without missing values."
     parts = [short_number(result[0])]
     if "lo" in result._fields and result.lo == result.lo:
         parts.append(f"{interval}[{short_number(result.lo)}, {short_number(result.hi)}]")
-    there = {name: value for name, value in told.items() if value is not None and value == value}
+    there = {name: value for name, value in details.items() if value is not None and value == value}
     parts += [
         f"{name}={value if isinstance(value, str) else short_number(value)}" for name, value in there.items()
     ]
@@ -218,8 +218,8 @@ def result_line(
 
 # %% ../../nbs/01_core/01_checks.ipynb #7e256a93
 def check_between(
-    lowest: float = 0,  # Below every value
-    highest: float = 1,  # Above every value
+    lowest: float = 0,  # Every value must be larger
+    highest: float = 1,  # Every value must be smaller
     **values,  # Name of an argument -> its value
 ):
     "Refuse arguments that do not lie strictly between two numbers, such as probabilities of 0, 2 or nan."
@@ -231,7 +231,7 @@ def check_between(
 def check_count(
     **values,  # Name of an argument -> its value
 ):
-    "Refuse arguments that are no whole number from 1."
+    "Refuse arguments other than 1, 2, 3, ..."
     for name, value in values.items():
         if not (value >= 1 and value == int(min(value, 2**62))):
             raise ValueError(f"{name} must be a whole number from 1, got {value}")
@@ -246,13 +246,6 @@ def check_finite(
             raise ValueError(f"{name} must be a finite number, got {value}")
 
 # %% ../../nbs/01_core/01_checks.ipynb #7e256a93-3
-def json_text(
-    value,  # Dictionaries, lists, texts and numbers, also of numpy
-) -> str:  # Indented JSON
-    "JSON of a value; numbers that are missing or infinite are null, and texts stay as they are."
-    return json.dumps(_with_null(value), indent=1, default=float, allow_nan=False)
-
-
 def _with_null(value):
     if isinstance(value, dict):
         return {name: _with_null(held) for name, held in value.items()}
@@ -262,30 +255,12 @@ def _with_null(value):
         return value.item()
     return None if isinstance(value, float | np.floating) and not np.isfinite(value) else value
 
-# %% ../../nbs/01_core/01_checks.ipynb #2e37342e
-def score_vector(
-    scores,  # List, array or Series of N real numbers; NaN marks a missing score
-    name: str = "scores",  # What to call it in an error
-    samples=None,  # Names of the samples for an error; positions when None
-) -> np.ndarray:  # float64 array, shape [N]
-    "Scores as a float64 vector. Text, complex numbers and matrices raise: each hides an earlier mistake."
-    array = (
-        np.asarray(scores)
-        if isinstance(scores, (np.ndarray, pd.Series))
-        else np.array(list(scores), dtype=object)
-    )
-    if array.dtype == object:
-        array = np.where(pd.isna(array), np.nan, array)
-    if array.ndim != 1:
-        raise ValueError(f"{name} needs one number per sample, shape [N], got shape {array.shape}")
-    if _is_complex(array):
-        raise ValueError(
-            f"{name} holds complex numbers: an eigenvalue method returned its raw spectrum. Check "
-            "that .imag is 0, then pass .real"
-        )
-    if array.dtype.kind not in "fiub":
-        _require_numbers(array, name, samples)
-    return array.astype(float)
+
+def json_text(
+    value,  # Dictionaries, lists, texts and numbers, also of numpy
+) -> str:  # Indented JSON
+    "JSON of a value; missing and infinite numbers become null, and texts stay unchanged."
+    return json.dumps(_with_null(value), indent=1, default=float, allow_nan=False)
 
 # %% ../../nbs/01_core/01_checks.ipynb #2e37342e-1
 def _is_complex(array):
@@ -307,10 +282,35 @@ def _require_numbers(array, name, samples):
         f"{name} must be numbers, found {culprits}. Write a missing score as NaN (an empty cell in a file)"
     )
 
+# %% ../../nbs/01_core/01_checks.ipynb #2e37342e
+def score_vector(
+    scores,  # List, array or Series of N real numbers; NaN marks a missing score
+    name: str = "scores",  # Name of the scores in an error
+    samples=None,  # Names of the samples in an error; positions when None
+) -> np.ndarray:  # float64 array, shape [N]
+    "Scores as a float64 vector. Text, complex numbers and matrices raise: each hides an earlier mistake."
+    array = (
+        np.asarray(scores)
+        if isinstance(scores, (np.ndarray, pd.Series))
+        else np.array(list(scores), dtype=object)
+    )
+    if array.dtype == object:
+        array = np.where(pd.isna(array), np.nan, array)
+    if array.ndim != 1:
+        raise ValueError(f"{name} needs one number per sample, shape [N], got shape {array.shape}")
+    if _is_complex(array):
+        raise ValueError(
+            f"{name} holds complex numbers: an eigenvalue method returned its raw spectrum. Check "
+            "that .imag is 0, then pass .real"
+        )
+    if array.dtype.kind not in "fiub":
+        _require_numbers(array, name, samples)
+    return array.astype(float)
+
 # %% ../../nbs/01_core/01_checks.ipynb #33dc617f
 def score_frame(
     scores,  # DataFrame or Series indexed by sample
-    name: str = "scores",  # What to call it in an error
+    name: str = "scores",  # Name of the scores in an error
 ) -> pd.DataFrame:  # float64 copy with a unique index
     "Scores as a float64 table, one row per sample and one column per score."
     df = scores.to_frame() if isinstance(scores, pd.Series) else scores
@@ -335,22 +335,22 @@ def check_scale(
     lowest: float,  # Smallest value of the scale
     highest: float,  # Largest value of the scale
 ):
-    "Raise a `ValueError` that names the samples whose score lies off the scale [lo, hi]."
+    "Raise a `ValueError` that names the samples whose score lies off its scale."
     off = scores[(scores < lowest) | (scores > highest)]
     if len(off):
         values = preview(f"{i} = {value:g}" for i, value in off.items())
         raise ValueError(
             f"{scores.name!r} lies off its scale [{lowest}, {highest}] for {len(off)} of "
-            f"{scores.notna().sum()} "
-            "samples: "
-            f"{values}. A failed judgement must be NaN, not a number"
+            f"{scores.notna().sum()} samples: {values}. A failed judgement must be NaN, not a number"
         )
 
 # %% ../../nbs/01_core/01_checks.ipynb #a437f094
 def align_samples(
     left: pd.DataFrame,  # Scores, indexed by sample
     right: pd.DataFrame,  # Other scores, indexed by sample
-) -> tuple[pd.DataFrame, pd.DataFrame]:  # `a` and `b` with the same index; NaN where a table lacks a sample
+) -> tuple[
+    pd.DataFrame, pd.DataFrame
+]:  # Both with the same index; NaN for a sample that a table does not have
     "Two tables joined by sample name."
     if left.index.equals(right.index):
         return left, right
@@ -366,7 +366,7 @@ def align_samples(
 @cache
 def spacy_pipeline(
     name: str,  # Installed pipeline, such as 'en_core_web_sm', or a folder
-):  # Function of a text to spaCy's document; `pipe` reads many
+):  # Function of a text that returns spaCy's document; its `pipe` reads many texts
     "A spaCy pipeline, loaded once."
     try:
         import spacy

@@ -12,8 +12,8 @@ import sys
 
 # %% ../../nbs/01_core/05_progress.ipynb #f168d3a7
 def time_left(
-    seconds: float,  # Estimate
-) -> str:  # In a unit that suits it
+    seconds: float,  # Estimated seconds
+) -> str:  # '40 s', '5 min' or '1.5 h'
     "Time left in words."
     if seconds < 90:
         return f"{max(round(seconds), 1)} s"
@@ -21,7 +21,7 @@ def time_left(
 
 # %% ../../nbs/01_core/05_progress.ipynb #3db00027
 class _ProgressLines:
-    "A file for tqdm that prints a line where tqdm redraws a bar"
+    "A file for tqdm that prints a line when tqdm redraws a bar"
 
     def write(self, text):
         if line := text.strip():
@@ -31,9 +31,9 @@ class _ProgressLines:
     def flush(self):
         pass
 
-# %% ../../nbs/01_core/05_progress.ipynb #df806af8
+
 def progress_options() -> dict:  # Keyword arguments of `tqdm`
-    "Options of a progress bar: none on a terminal, those of a line a minute elsewhere."
+    "Options of a progress bar: none on a terminal, elsewhere those of one line a minute."
     if sys.stderr.isatty():
         return {}
     seconds = float(os.environ.get("TQDM_MININTERVAL", 60))
@@ -44,11 +44,11 @@ def progress_options() -> dict:  # Keyword arguments of `tqdm`
 # %% ../../nbs/01_core/05_progress.ipynb #df806af8-1
 def progress_bar(
     total: int,  # Units of work
-    title: str,  # What is done
-    unit: str,  # Of what, in the singular
-    done: int = 0,  # Units that were there before
+    title: str,  # Name of the work
+    unit: str,  # Name of a unit, in the singular
+    done: int = 0,  # Units that were done before
     shown: bool = True,  # False shows nothing
-):  # tqdm, to be used in a `with`; its `update` tells how many units more are done
+):  # tqdm for a `with` statement; call its `update` with the number of finished units
     "Progress bar of long work."
     from tqdm import tqdm
 

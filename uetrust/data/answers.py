@@ -19,17 +19,17 @@ from .records import FETCH_AGAIN, bad_record, of_records
 # %% ../../nbs/02_data/16_answers.ipynb #ab5732cd
 EVOUNA_SYSTEMS = ("fid", "gpt35", "chatgpt", "gpt4", "newbing")  # In the order of the file
 EVOUNA_FILES = {"evouna-nq": "evouna/NQ.json", "evouna-tq": "evouna/TQ.json"}
-EVOUNA_COUNTS = {"evouna-nq": (3610, 3020)}  # Questions and proper questions, where they are known
+EVOUNA_COUNTS = {"evouna-nq": (3610, 3020)}  # Questions and proper questions, for files with known counts
 
 
 def gold_alternatives(
-    text: str,  # Gold answers with / between them
-) -> list:  # Texts without spaces around them
-    "The answers that count as right."
+    text: str,  # Gold answers separated by /
+) -> list:  # Texts without surrounding spaces
+    "Gold answers, each of which counts as right."
     return [part.strip() for part in text.split("/") if part.strip()]
 
 # %% ../../nbs/02_data/16_answers.ipynb #18435765
-def _value(record, key, kinds, missing, file, row):  # A field; None where it is missing
+def _value(record, key, kinds, missing, file, row):  # Value of a field; None when it is missing
     value = record[key]
     if value is None or value == missing:
         return None
@@ -39,7 +39,7 @@ def _value(record, key, kinds, missing, file, row):  # A field; None where it is
     return value
 
 
-def _question_rows(record, i, name):  # One row per system; none where the question is improper
+def _question_rows(record, i, name):  # One row per system; none for an improper question
     file, row = EVOUNA_FILES[name], f"record {i + 1}"
     if not isinstance(record["improper"], bool):
         found = f"improper = {record['improper']!r}"
@@ -79,14 +79,16 @@ def _evouna_records(name):
     return records
 
 # %% ../../nbs/02_data/16_answers.ipynb #25f3c8e3-1
-def _check_evouna(records, table, name):  # Where the counts are known, so is that no record stands twice
+def _check_evouna(
+    records, table, name
+):  # Refuses repeated records and other counts, for files with known counts
     if name not in EVOUNA_COUNTS:
         return
     file, keys = EVOUNA_FILES[name], [json.dumps(record, sort_keys=True) for record in records]
     first = {key: i for i, key in reversed([*enumerate(keys)])}
     if twice := [i for i, key in enumerate(keys) if first[key] < i]:
         found = f"the same as in record {first[keys[twice[0]]] + 1}"
-        raise bad_record(file, f"record {twice[0] + 1}", found, f"A record stands once. {FETCH_AGAIN}")
+        raise bad_record(file, f"record {twice[0] + 1}", found, f"Every record occurs once. {FETCH_AGAIN}")
     counts = len(records), table["row"].nunique()
     if counts != EVOUNA_COUNTS[name]:
         found = f"{counts[0]} questions, {counts[1]} of them proper"
@@ -95,7 +97,7 @@ def _check_evouna(records, table, name):  # Where the counts are known, so is th
 
 def answers(
     name: str = "evouna-nq",  # One of `EVOUNA_FILES`
-    systems=EVOUNA_SYSTEMS,  # Those whose answers are wanted
+    systems=EVOUNA_SYSTEMS,  # Systems whose answers are returned
     # sample, row (of the question), question, golds (list), system, answer (or missing), human
     # (1.0 right, 0.0 wrong, NaN not judged)
 ) -> pd.DataFrame:
@@ -104,7 +106,7 @@ def answers(
     Raises
     ------
     DataNotAtHand
-        When the file is in none of the places where it is looked for, and cannot be fetched.
+        When the file is neither on this machine nor downloadable.
     BadData
         When a record is not as declared; the message names the file, the record and what to do.
     """
@@ -120,9 +122,9 @@ def answers(
 
 # %% ../../nbs/02_data/16_answers.ipynb #e4f1215a
 def other_answers(
-    table: pd.DataFrame,  # Columns row, system and answer, such as `answers` gives
-) -> list:  # For each row of the table the texts of the other systems, in the order of the table
-    "Answers of the other systems to the same question; those that are missing are left out."
+    table: pd.DataFrame,  # Columns row, system and answer, such as those of `answers`
+) -> list:  # Texts of the other systems for each row, in the order of the table
+    "Answers of the other systems to the same question; missing answers are left out."
     again = table.duplicated(["row", "system"])
     if again.any():
         first = table.loc[again].iloc[0]
@@ -130,8 +132,10 @@ def other_answers(
             f"question {first['row']} has two answers of {first['system']!r}: expected is one row per "
             "question and system, so drop the second or give it a name of its own"
         )
-    said = {row: dict(zip(part["system"], part["answer"])) for row, part in table.groupby("row", sort=False)}
+    answers_of = {
+        row: dict(zip(part["system"], part["answer"])) for row, part in table.groupby("row", sort=False)
+    }
     return [
-        [text for other, text in said[row].items() if other != system and not pd.isna(text)]
+        [text for other, text in answers_of[row].items() if other != system and not pd.isna(text)]
         for row, system in zip(table["row"], table["system"])
     ]

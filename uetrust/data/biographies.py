@@ -21,18 +21,18 @@ from .records import FETCH_AGAIN, bad_record, of_records
 # %% ../../nbs/02_data/17_biographies.ipynb #6bdf8eb8
 BIOGRAPHY_SYSTEMS = ("InstructGPT", "ChatGPT", "PerplexityAI")
 BIOGRAPHIES_AT_HAND = ("InstructGPT", "ChatGPT")  # They come with the repository
-BIOGRAPHY_COUNTS = {  # Biographies and facts labelled S, NS and IR, where they are known
+BIOGRAPHY_COUNTS = {  # Biographies and facts labelled S, NS and IR, for systems with known counts
     "InstructGPT": (183, 2100, 1971, 655),
     "ChatGPT": (183, 3194, 1692, 540),
 }
-FACT_LABELS = {"S": 1.0, "NS": 0.0, "IR": np.nan}  # What each says of whether a fact is right
+FACT_LABELS = {"S": 1.0, "NS": 0.0, "IR": np.nan}  # Label -> 1 right, 0 wrong, NaN neither
 
 
 def _biography_file(system):
     return f"factscore/{system}.jsonl"
 
 
-def _sentence_facts(sentence, file, row):  # Pairs of text and label; none where nothing was annotated
+def _sentence_facts(sentence, file, row):  # Pairs of text and label; empty without annotations
     facts = [(fact["text"], fact["label"]) for fact in sentence["human-atomic-facts"] or []]
     for text, label in facts:
         if label not in FACT_LABELS or not (isinstance(text, str) and text.strip()):
@@ -42,7 +42,7 @@ def _sentence_facts(sentence, file, row):  # Pairs of text and label; none where
     return facts
 
 
-def _biography(record, i, system):  # A dictionary with its facts, each with its sentence
+def _biography(record, i, system):  # Biography with its facts, each with its sentence
     file, row = _biography_file(system), f"record {i + 1} ({record['topic']!r})"
     rarity, region = record["cat"]
     if not all(isinstance(text, str) for text in (record["topic"], record["output"], rarity, region)):
@@ -69,7 +69,7 @@ def _read_biographies(system):
     persons = pd.Series([one["person"] for one in found], dtype=object)
     if (again := persons.duplicated()).any():
         i = int(np.flatnonzero(again)[0])
-        expected = f"A person stands once. {FETCH_AGAIN}"
+        expected = f"Every person occurs once. {FETCH_AGAIN}"
         raise bad_record(file, f"record {i + 1}", f"{persons[i]!r} again", expected)
     _check_counts(found, system)
     return found
@@ -96,7 +96,7 @@ def _all_biographies(systems):
 _ABOUT = ("system", "person", "rarity", "region", "biography")
 
 
-def _fact_rows(one):
+def _fact_rows(one):  # One row per fact of a biography
     return [
         dict(
             sample=f"{one['system']} {one['person']} {k + 1}",
@@ -113,7 +113,7 @@ def _fact_rows(one):
 
 
 def biographies(
-    systems=BIOGRAPHIES_AT_HAND,  # Of `BIOGRAPHY_SYSTEMS`
+    systems=BIOGRAPHIES_AT_HAND,  # Names of `BIOGRAPHY_SYSTEMS`
     # sample, system, person, rarity ('very rare' to 'very freq'), region, biography, sentence (its number),
     # sentence_text, fact (its number), facts (of the biography), fact_text, label, right (1, 0, NaN for IR)
 ) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def biographies(
     Raises
     ------
     DataNotAtHand
-        When a file is in none of the places where it is looked for, and cannot be fetched.
+        When a file is neither on this machine nor downloadable.
     BadData
         When a record is not as declared; the message names the file, the record and what to do.
     """
@@ -130,9 +130,9 @@ def biographies(
 
 # %% ../../nbs/02_data/17_biographies.ipynb #a1cf3769-1
 def biography_texts(
-    systems=BIOGRAPHIES_AT_HAND,  # Of `BIOGRAPHY_SYSTEMS`
+    systems=BIOGRAPHIES_AT_HAND,  # Names of `BIOGRAPHY_SYSTEMS`
 ) -> pd.DataFrame:  # system, person, rarity, region, biography, sentences, and facts labelled S, NS and IR
-    "Biographies, one row each; those without facts too."
+    "Biographies, one row each, also those without facts."
     rows = []
     for one in _all_biographies(systems):
         labels = [fact["label"] for fact in one["facts"]]
@@ -148,9 +148,9 @@ FUNCTION_WORDS = frozenset(
 
 
 def content_words_about(
-    text: str,  # Of a fact or a biography
-    person: str,  # Whom it is about
-) -> list:  # Lower case, in their order
+    text: str,  # Text of a fact or a biography
+    person: str,  # Name of the person it is about
+) -> list:  # Words in lower case, in their order
     "Words of a text without the name of its person and without `FUNCTION_WORDS`."
     left_out = FUNCTION_WORDS.union(re.findall("[a-z0-9]+", person.lower()))
     return [word for word in re.findall("[a-z0-9]+", text.lower()) if word not in left_out]

@@ -63,10 +63,8 @@ _FIELDS = "roads parks water housing finance transport safety culture health ene
 TEAMS = [f"{field} team" for field in _FIELDS]
 _MONTHS = "March April May June July August September October".split()
 DATES = [f"{day} {month}" for month in _MONTHS for day in range(1, 29)]  # In the order of the calendar
-QUANTIFIER_WORDS, AMOUNT_UNITS = (
-    ["some", "most", "all"],
-    ["euros", "signatures"],
-)  # Quantifiers from weak to strong
+QUANTIFIER_WORDS = ["some", "most", "all"]  # From weak to strong
+AMOUNT_UNITS = ["euros", "signatures"]
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #717bfa8f
 class Action(NamedTuple):
@@ -167,7 +165,7 @@ class Fact(NamedTuple):
     modality: str = ""  # 'sure', 'might' or 'plans'
     positive: bool = True  # False: the action did not, or will not, happen
     holder: str = ""  # Who says, believes, doubts, denies or admits it
-    stance: str = ""  # Which of these
+    stance: str = ""  # 'says', 'believes', 'doubts', 'denies' or 'admits'
     quant: str = ""  # 'some', 'most' or 'all' of a team
     other: str = ""  # The second object of a 'sum' or an 'order'
     unit: str = ""  # 'euros', 'signatures', or 'date' in an 'order'
@@ -249,14 +247,14 @@ SLOT_WRITERS = {
     **{slot: _show_verb(phrases) for slot, phrases in VERB_PHRASES.items()},
 )
 
-
+# %% ../../nbs/02_data/06_bulletins.ipynb #f6ea598d
 class _Template(NamedTuple):
     "Wording of facts of one kind."
 
-    kind: str  # Of the fact
-    text: str  # With slots in braces
-    fixed: dict  # Fields that the wording itself says
-    slots: tuple  # The slots, in order
+    kind: str  # Kind of the facts
+    text: str  # Wording with slots in braces
+    fixed: dict  # Fields of the fact that the wording itself states
+    slots: tuple  # Names of the slots, in order
 
 
 def _templates(kind, texts, **fixed):
@@ -265,8 +263,8 @@ def _templates(kind, texts, **fixed):
         for line in texts.strip().split("\n")
     ]
 
-# %% ../../nbs/02_data/06_bulletins.ipynb #f6ea598d
-TEMPLATES = [
+
+_ACTION_TEMPLATES = [
     *_templates(
         "event",
         """{subject} {vp} {object}{place}{date}
@@ -280,6 +278,10 @@ TEMPLATES = [
         {On}, {many} {vps} {object}{place}
         {object} {vpp} by {many}{place}{date}""",
     ),
+]
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #98af8f01
+_REPORT_TEMPLATES = [
     *_templates(
         "report",
         """{holder} said that {event}
@@ -312,6 +314,10 @@ TEMPLATES = [
         {holder} had to confirm that {event}""",
         stance="admits",
     ),
+]
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #0e9cf802
+_AMOUNT_TEMPLATES = [
     *_templates(
         "quantity",
         """{object} costs {amount} thousand euros
@@ -339,6 +345,13 @@ TEMPLATES = [
         together, the petitions on {object} and {other} were signed by {amount} residents""",
         unit="signatures",
     ),
+]
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #243a754b
+TEMPLATES = [
+    *_ACTION_TEMPLATES,
+    *_REPORT_TEMPLATES,
+    *_AMOUNT_TEMPLATES,
     *_templates(
         "order",
         """{object} costs more than {other}
@@ -374,9 +387,8 @@ TEMPLATES = [
 ]
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #f6ea598d-1
-REPORTED_TEMPLATES = [
-    t for t in TEMPLATES if t.kind == "event" and t.slots[0] not in ("At", "On")
-]  # Inside a report
+# Templates of an event inside a report
+REPORTED_TEMPLATES = [t for t in TEMPLATES if t.kind == "event" and t.slots[0] not in ("At", "On")]
 OPENERS = ["also", "in addition", "meanwhile", "at the same time"]  # May open any sentence but the first
 
 
@@ -385,8 +397,8 @@ def _templates_of_kind(kind):
     return [template for template in TEMPLATES if template.kind == kind]
 
 
-def _fact_templates(fact: Fact) -> list:  # Templates that express all of `f`
-    "Templates for a fact."
+def _fact_templates(fact: Fact) -> list:  # Templates that express all of the fact
+    "Templates of all wordings of a fact."
     return [
         template
         for template in _templates_of_kind(fact.kind)
@@ -397,8 +409,8 @@ def _fact_templates(fact: Fact) -> list:  # Templates that express all of `f`
 
 
 def _fill_template(
-    fact: Fact,  # What to say
-    template: _Template,  # How to say it
+    fact: Fact,  # Fact to express
+    template: _Template,  # Wording of the fact
     rng: random.Random,  # Chooses among synonyms
 ) -> str:  # A clause without capital and stop
     "Clause: a template with its slots filled by a fact."
@@ -422,9 +434,9 @@ def _with_pronoun(fact, template, before, rng):  # The fact with a pronoun in pl
 
 
 def fact_clause(
-    fact: Fact,  # What to say
+    fact: Fact,  # Fact to express
     rng: random.Random,  # Chooses template and synonyms
-    before: Fact = None,  # The fact said just before
+    before: Fact = None,  # The fact stated just before
 ) -> str:  # A clause without capital and stop
     "Clause that expresses a fact, in one of its wordings."
     template = rng.choice(_fact_templates(fact))
@@ -438,11 +450,11 @@ def _joined_clause(fact, rng, before, so_far):
 
 
 def facts_to_text(
-    facts,  # What to say, in this order
+    facts,  # Facts to express, in this order
     rng: random.Random,  # Chooses the wording
     joined=(),  # Positions of facts that share a sentence with the one before
     opener: float = 0.0,  # Share of later sentences that open with a connective
-) -> str:  # Sentences
+) -> str:  # Sentences, separated by blanks
     "Running text that expresses facts."
     sentences = []
     for i, (fact, before) in enumerate(zip(facts, [None, *facts])):
@@ -458,9 +470,9 @@ BULLETIN_SPLITS, _SHIFTED_PEOPLE = ["train", "validation", "test", "shifted"], s
 
 
 def _split_of(
-    actor: str,  # Who
-    action: str,  # Does what
-    object: str,  # To what
+    actor: str,  # Person who acts
+    action: str,  # Base form of the action
+    object: str,  # Object of the action
 ) -> str:  # One of `BULLETIN_SPLITS`; of the usual names 80% train, 10% validation, 10% test
     "Split of an event, the only one in which it may occur."
     if actor in _SHIFTED_PEOPLE:
@@ -473,7 +485,7 @@ _MOODS = [mood for mood, n in zip(VERB_PATTERNS, (9, 2, 4, 2, 3)) for _ in range
 _ACTIONS, NEGATIVE_STANCES = list(ACTIONS), ("doubts", "denies")
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #4a92368b-1
-class _Scene:
+class _Cast:
     "Cast of a bulletin, and the facts stated so far."
 
     def __init__(self, split, rng):
@@ -510,6 +522,10 @@ class _Scene:
         self.used.add(obj)
         return DATES[self.today + self.rng.randrange(1, 60) * (1 if tense == "future" else -1)]
 
+# %% ../../nbs/02_data/06_bulletins.ipynb #025e5f63
+class _EventScene(_Cast):
+    "Scene of events, amounts and roles."
+
     def event(self, obj):
         "A new event about an object; the order of the draws decides the dataset."
         rng, (tense, modality) = self.rng, self.rng.choice(_MOODS)
@@ -530,6 +546,21 @@ class _Scene:
             positive=rng.random() < 0.85,
         )
         return self.say(event)
+
+    def quantity(self, obj):
+        "A new price, or number of signatures."
+        known = [fact.unit for fact in self.facts if fact.kind == "quantity"]
+        unit = self.rng.choice(known if known and self.rng.random() < 0.85 else AMOUNT_UNITS)
+        return self.say(Fact("quantity", object=obj, amount=self.amounts[unit][obj], unit=unit))
+
+    def role(self, obj):
+        "The role and team of a person."
+        actor = self.rng.choice(self.people)
+        return self.say(Fact("role", actor, *self.posts[actor]))
+
+# %% ../../nbs/02_data/06_bulletins.ipynb #5f75af99
+class _Scene(_EventScene):
+    "Scene to which reports and the actions of groups can be added as well."
 
     def report(self, obj):
         "A new report or denial about an object: somebody says, believes, doubts, denies or admits an event."
@@ -567,26 +598,6 @@ class _Scene:
         )
         return self.say(group)
 
-    def quantity(self, obj):
-        "A new price, or number of signatures."
-        known = [fact.unit for fact in self.facts if fact.kind == "quantity"]
-        unit = self.rng.choice(known if known and self.rng.random() < 0.85 else AMOUNT_UNITS)
-        return self.say(Fact("quantity", object=obj, amount=self.amounts[unit][obj], unit=unit))
-
-    def relation(self, obj, full):
-        "A sum or comparison that follows from the facts; `full`: no more about the main object."
-        true = [fact for fact in derived_facts(self.facts) if _is_about(fact, obj)]
-        if full:
-            true = [fact for fact in true if not _is_about(fact, self.objects[0])]
-        if true:
-            preferred = [fact for fact in true if fact.kind == "sum" or self.rng.random() < 0.4]
-            return self.say(self.rng.choice(preferred or true))
-
-    def role(self, obj):
-        "The role and team of a person."
-        actor = self.rng.choice(self.people)
-        return self.say(Fact("role", actor, *self.posts[actor]))
-
 # %% ../../nbs/02_data/06_bulletins.ipynb #252235a8
 def known_quantities(
     facts,  # Facts of a bulletin
@@ -602,9 +613,8 @@ def _relations(first, second, unit, values):  # Sum and comparison of two object
     if unit in AMOUNT_UNITS:
         yield Fact("sum", object=first, other=second, amount=first_value + second_value, unit=unit)
     if first_value != second_value:
-        in_order = (first_value > second_value) == (
-            unit in AMOUNT_UNITS
-        )  # The larger or the earlier one first
+        # The larger amount or the earlier date comes first
+        in_order = (first_value > second_value) == (unit in AMOUNT_UNITS)
         larger, smaller = (first, second) if in_order else (second, first)
         yield Fact("order", object=larger, other=smaller, unit=unit)
 
@@ -623,12 +633,22 @@ def derived_facts(
     ]
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #ea5a969c
+def _add_relation(scene, obj, full):
+    "Add a sum or comparison that follows from the facts; `full`: none that is about the main object."
+    true = [fact for fact in derived_facts(scene.facts) if _is_about(fact, obj)]
+    if full:
+        true = [fact for fact in true if not _is_about(fact, scene.objects[0])]
+    if true:
+        preferred = [fact for fact in true if fact.kind == "sum" or scene.rng.random() < 0.4]
+        scene.say(scene.rng.choice(preferred or true))
+
+
 def _add_side_matter(scene, main):  # An event, a quantity or a role, and perhaps what follows from it
     obj = scene.rng.choice(scene.objects[1:])
     kinds = ["event"] * 4 + ["quantity"] * 4 + ["report"] * 2 + ["group", "role"]
     getattr(scene, scene.rng.choice(kinds))(obj)
     if scene.rng.random() < 0.5:
-        scene.relation(obj, full=sum(_is_about(fact, main) for fact in scene.facts) > 2)
+        _add_relation(scene, obj, full=sum(_is_about(fact, main) for fact in scene.facts) > 2)
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #ea5a969c-1
 def _facts(split, rng):  # The main event first
@@ -715,7 +735,7 @@ def _check_split(name, split):
 
 def bulletins(
     split: str,  # One of `BULLETIN_SPLITS`
-    n: int,  # How many
+    n: int,  # Number of bulletins
     seed: int = 0,  # Another seed is another dataset with the same splits
 ) -> pd.DataFrame:  # id, split, source, reference, paraphrase, facts (`Fact`s), main (positions in facts)
     """The first `n` bulletins of a split; a smaller `n` gives the first rows of a larger one.
@@ -781,7 +801,7 @@ _QUANTITY_QUESTIONS = {
 }
 
 
-def _says(source, clause):  # Whether a bulletin says it, in the middle of a sentence or at its begin
+def _states(source, clause):  # Whether a bulletin contains a clause, inside or at the start of a sentence
     return clause in source or _capital(clause) in source
 
 
@@ -795,14 +815,14 @@ def _event_clause(fact, source, who):  # The clause of an event as the bulletin 
         if f"{verb} {fact.object}" in source:
             return f"{who} {verb} {fact.object}"
     verbs = VERB_PHRASES["vpp"][mood]
-    verb = next(verb for verb in verbs if _says(source, f"{fact.object} {verb} by"))
+    verb = next(verb for verb in verbs if _states(source, f"{fact.object} {verb} by"))
     return f"{fact.object} {verb} by {'whom' if who == 'who' else who}"
 
 
 def _quantity_question(fact, source):
     ways = [template.text for template in _fact_templates(fact)]
     filled = dict(object=fact.object, amount=fact.amount)
-    way = next((way for way in ways if _says(source, way.format(**filled))), ways[0])
+    way = next((way for way in ways if _states(source, way.format(**filled))), ways[0])
     return _QUANTITY_QUESTIONS[way].format(**filled)
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #9bde4b07
@@ -821,8 +841,8 @@ def _questions_about(fact, source):  # Kind -> (question, answer)
     return {kind: (_capital(question), answer) for kind, (question, answer) in found.items() if answer}
 
 
-def _has_choice(one, source):  # Whether the bulletin names another value than the right one
-    kind, question, _ = one
+def _has_choice(option, source):  # Whether the bulletin also names a value other than the right one
+    kind, question, _ = option
     return len(named_values(source, kind) - named_values(question, kind)) > 1
 
 
@@ -836,18 +856,18 @@ def bulletin_question(
     first = i % len(QUESTION_KINDS)
     in_turn = QUESTION_KINDS[first:] + QUESTION_KINDS[:first]
     about = [_questions_about(fact, row["source"]) for fact in row["facts"]]
-    asked = [(kind, *listed[kind]) for kind in in_turn for listed in about if kind in listed]
-    asked = [one for one in asked if _has_choice(one, row["source"])] or asked
-    kind, question, answer = rng.choice([one for one in asked if one[0] == asked[0][0]])
+    options = [(kind, *listed[kind]) for kind in in_turn for listed in about if kind in listed]
+    options = [option for option in options if _has_choice(option, row["source"])] or options
+    kind, question, answer = rng.choice([option for option in options if option[0] == options[0][0]])
     source = f"{row['source']}\n\nQuestion: {question}"
     return dict(id=row["id"], split=split, source=source, reference=answer, kind=kind, question=question)
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #9bde4b07-1
 def questions(
     split: str,  # One of `BULLETIN_SPLITS`
-    n: int,  # How many
+    n: int,  # Number of bulletins
     seed: int = 0,  # Another seed is another dataset with the same splits
-) -> pd.DataFrame:  # As from `bulletin_question`
+) -> pd.DataFrame:  # Columns id, split, source, reference, kind, question
     "A question about each of the first `n` bulletins of a split."
     _check_split("questions", split)
     return pd.DataFrame([bulletin_question(split, i, seed) for i in range(n)])
@@ -857,12 +877,13 @@ ANSWER_ERRORS = ("wrong", "unread")  # Another value, or more than one; no value
 
 
 def check_answers(
-    replies: list,  # Texts
-    asked: pd.DataFrame,  # From `questions`, one row per reply
+    replies: list,  # Texts that answer the questions
+    questions: pd.DataFrame,  # Rows of the function `questions`, one per reply
 ) -> pd.DataFrame:  # truth (1 for a right answer), and `ANSWER_ERRORS`, each 0 or 1
-    "Is each reply right, wrong, or without any value of the kind that was asked for?"
+    "Is each reply right, wrong, or without any value of the kind in question?"
     rows = []
-    for reply, kind, question, answer in zip(replies, asked["kind"], asked["question"], asked["reference"]):
+    columns = (questions[column] for column in ("kind", "question", "reference"))
+    for reply, kind, question, answer in zip(replies, *columns):
         named = named_values(reply, kind) - named_values(question, kind)
         right, unread = named == named_values(answer, kind), not named
         rows.append((right, not (right or unread), unread))

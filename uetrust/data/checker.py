@@ -55,9 +55,9 @@ SLOT_WORDS = dict(
     date=set(DATES),
     quant=set(QUANTIFIER_WORDS),
 )  # Slot -> words that it may hold
+SLOT_WORDS["holder"] = SLOT_WORDS["actor"]
 
 # %% ../../nbs/02_data/07_checker.ipynb #12986277-1
-SLOT_WORDS["holder"] = SLOT_WORDS["actor"]
 VERB_MEANINGS = {
     slot: {form: meaning for meaning, forms in phrases.items() for form in forms}
     for slot, phrases in VERB_PHRASES.items()
@@ -137,20 +137,7 @@ def _resolve(fact, before):  # The fact with its references replaced, and whethe
     fits = who.startswith("Ms" if getattr(fact, slot) == "she" else "Mr")
     return fact._replace(**{slot: who if fits else ""}), not fits
 
-
-def parse_summary(
-    summary: str,  # Any text
-) -> _ParsedSummary:  # Words, facts with their words, and words that could not be parsed
-    "Facts that a summary states; it never guesses and never fails."
-    parsed = _ParsedSummary(summary.split(), [], [], 0, set())
-    if not parsed.words:
-        return parsed
-    fluent = 0
-    for start, stop in _sentences(parsed.words):
-        fluent += (stop - start) * _parse_sentence(parsed, start, stop)
-    return parsed._replace(fluent=fluent)
-
-# %% ../../nbs/02_data/07_checker.ipynb #e2e4b077-2
+# %% ../../nbs/02_data/07_checker.ipynb #8c7ada3c
 def _parse_sentence(parsed, start, stop):  # Adds words start to stop to `parsed`; True when well formed
     sentence, position, unparsed_before = " ".join(parsed.words[start:stop]), start, len(parsed.unparsed)
     for core, n, opened in _clauses(sentence[:-1] if sentence[-1] == "." else sentence):
@@ -166,6 +153,19 @@ def _parse_sentence(parsed, start, stop):  # Adds words start to stop to `parsed
         position += n
     return len(parsed.unparsed) == unparsed_before and sentence[-1] == "." and not sentence[0].islower()
 
+
+def parse_summary(
+    summary: str,  # Any text
+) -> _ParsedSummary:  # Words, facts with their words, and words that could not be parsed
+    "Facts that a summary states; it never guesses and never fails."
+    parsed = _ParsedSummary(summary.split(), [], [], 0, set())
+    if not parsed.words:
+        return parsed
+    fluent = 0
+    for start, stop in _sentences(parsed.words):
+        fluent += (stop - start) * _parse_sentence(parsed, start, stop)
+    return parsed._replace(fluent=fluent)
+
 # %% ../../nbs/02_data/07_checker.ipynb #fa5cee61
 class _KnownFacts(NamedTuple):
     "Facts of a bulletin, indexed for the comparison with statements."
@@ -178,9 +178,8 @@ class _KnownFacts(NamedTuple):
     main: dict  # Question of each main fact -> its weight
 
 
-RELEVANCE_WEIGHTS = dict(
-    event=3, group=2, report=2, denial=2, quantity=2, sum=1, order=1
-)  # Of main facts in relevance
+# Weights of the main facts in relevance
+RELEVANCE_WEIGHTS = dict(event=3, group=2, report=2, denial=2, quantity=2, sum=1, order=1)
 ENTITIES = dict(
     actor="person",
     holder="person",
@@ -208,8 +207,8 @@ def _mentioned(facts):
 @lru_cache(1 << 12)
 def index_facts(
     facts: tuple,  # Facts of the bulletin
-    main: tuple,  # Positions of the main ones
-) -> _KnownFacts:  # As the comparison with statements needs them
+    main: tuple,  # Positions of the main facts
+) -> _KnownFacts:  # Index for the comparison with statements
     "Index of the facts of a bulletin."
     posts = {}
     for fact in facts:
@@ -227,8 +226,8 @@ def index_facts(
     )
 
 # %% ../../nbs/02_data/07_checker.ipynb #6390498a
-def _entity_error(known_facts, *said):  # EI if one of the entities is new to the bulletin, else MR
-    return "MR" if all(value in known_facts.values[entity] for entity, value in said if value) else "EI"
+def _entity_error(known_facts, *entities):  # EI if one of the entities is new to the bulletin, else MR
+    return "MR" if all(value in known_facts.values[entity] for entity, value in entities if value) else "EI"
 
 
 def _fact_direction(fact: Fact) -> bool:  # True: in favour of the positive pole of the action
@@ -268,12 +267,12 @@ def _entities(statement):  # Slot -> (kind of entity, value), for everything tha
     slots = {
         slot: (ENTITIES[slot], getattr(statement, slot)) for slot in ("holder", "object", "place", "date")
     }
-    return {slot: said for slot, said in (slots | {"subject": _subject(statement)}).items() if said[1]}
+    return {slot: named for slot, named in (slots | {"subject": _subject(statement)}).items() if named[1]}
 
 
 def _other_entities(statement, fact):  # What the statement names and the fact does not
     known = _entities(fact)
-    return [said for slot, said in _entities(statement).items() if said != known.get(slot)]
+    return [named for slot, named in _entities(statement).items() if named != known.get(slot)]
 
 
 def _same_family(statement, fact):
@@ -281,8 +280,8 @@ def _same_family(statement, fact):
 
 
 def _differing_slots(
-    statement: Fact,  # About an action: an event, a group, a report or a denial
-    fact: Fact,  # Of the bulletin, about an action
+    statement: Fact,  # Statement about an action: an event, a group, a report or a denial
+    fact: Fact,  # Fact of the bulletin about an action
 ) -> int:  # 0 when the fact supports the statement; what the statement leaves open does not differ
     "Number of slots in which a statement differs from a fact; one exchange is 1."
     differ = len(_other_entities(statement, fact))
@@ -294,28 +293,28 @@ def _differing_slots(
 
 # %% ../../nbs/02_data/07_checker.ipynb #6390498a-2
 def _nearest_fact(
-    statement: Fact,  # About an action
-    known_facts: _KnownFacts,  # The bulletin
+    statement: Fact,  # Statement about an action
+    known_facts: _KnownFacts,  # Facts of the bulletin
 ) -> Fact:  # None when the statement is new: no fact answers its question or is within two slots
     "Fact with the fewest differing slots; among equals one that answers the same question, then the first."
     question, near = fact_question(statement), []
-    for asked, fact in known_facts.facts.items():
+    for answered, fact in known_facts.facts.items():
         if fact.action and (fact.object == statement.object or _same_family(statement, fact)):
-            differ, other = _differing_slots(statement, fact), asked != question
+            differ, other = _differing_slots(statement, fact), answered != question
             if differ <= 2 or not other:
                 near.append((differ, other, len(near), fact))
     return min(near)[-1] if near else None
 
 
-def _new_statement_error(statement, known_facts):  # One error for all that it names
-    said = _entities(statement).values()
-    return {_entity_error(known_facts, ("action", statement.action), *said)}
+def _new_statement_error(statement, known_facts):  # One error for everything that it names
+    named = _entities(statement).values()
+    return {_entity_error(known_facts, ("action", statement.action), *named)}
 
 
 def _event_errors(statement, known_facts):
     if (fact := _nearest_fact(statement, known_facts)) is None:
         return _new_statement_error(statement, known_facts)
-    found = {_entity_error(known_facts, said) for said in _other_entities(statement, fact)}
+    found = {_entity_error(known_facts, named) for named in _other_entities(statement, fact)}
     if not statement.quant:
         found |= _post_errors(statement, known_facts)
     if not _same_family(statement, fact):  # Another action: its tense and strength are not comparable
@@ -359,9 +358,9 @@ _ERRORS_OF_KIND = dict(
 
 
 def _statement_errors(
-    statement: Fact,  # A statement of a summary
-    known_facts: _KnownFacts,  # The bulletin
-) -> set:  # Among `ERROR_TYPES`; empty when the bulletin supports it
+    statement: Fact,  # Statement of a summary
+    known_facts: _KnownFacts,  # Facts of the bulletin
+) -> set:  # Names of `ERROR_TYPES`; empty when the bulletin supports it
     "Error types of a statement."
     return _ERRORS_OF_KIND.get(statement.kind, _event_errors)(statement, known_facts)
 
@@ -380,7 +379,7 @@ class Verdict(NamedTuple):
     ratios: dict  # Error type to share of words, 0 is best
 
 # %% ../../nbs/02_data/07_checker.ipynb #1e2149b4-1
-VERDICT_SCORES = ("relevance", "coherence", "fluency", "concision", "truth")  # Of a `Verdict`, in [0,1]
+VERDICT_SCORES = ("relevance", "coherence", "fluency", "concision", "truth")  # Fields of a `Verdict` in [0,1]
 
 
 def _before_premises(fact, later):  # Derived, but what it derives from comes later
@@ -391,10 +390,10 @@ def _before_premises(fact, later):  # Derived, but what it derives from comes la
 
 def _coherence(parsed):
     facts = [fact for fact, _ in parsed.facts]
-    asked = [fact_question(fact) for fact in facts]
+    questions = [fact_question(fact) for fact in facts]
     bad = [
-        i in parsed.loose or question in asked[:i] or _before_premises(fact, facts[i + 1 :])
-        for i, (fact, question) in enumerate(zip(facts, asked))
+        i in parsed.loose or question in questions[:i] or _before_premises(fact, facts[i + 1 :])
+        for i, (fact, question) in enumerate(zip(facts, questions))
     ]
     return 1 - sum(bad) / len(bad) if bad else 0.0
 
@@ -439,11 +438,21 @@ def check_summary(
     ratios = dict(zip(ERROR_TYPES, (labels.mean(0) if n else np.zeros(len(ERROR_TYPES))).tolist()))
     return Verdict(parsed.words, labels, unparsed, relevance, coherence, fluency, brief, truth, ratios)
 
+
+def _row_of_verdict(name, verdict):
+    return dict(
+        id=name,
+        words=len(verdict.words),
+        unparsed=float(verdict.unparsed.mean()) if verdict.words else 0.0,
+        **verdict.ratios,
+        **{score: getattr(verdict, score) for score in VERDICT_SCORES},
+    )
+
 # %% ../../nbs/02_data/07_checker.ipynb #1e2149b4-3
 def check_summaries(
     summaries,  # Texts, one per bulletin
     bulletins: pd.DataFrame,  # Rows of `bulletins`, in the same order
-    concise: bool = True,  # As in `check_summary`
+    concise: bool = True,  # False: truth without its factor concision
 ) -> pd.DataFrame:  # id, words, unparsed (share), ratio per error type, then the five scores of `Verdict`
     """Table of scores of one summary per bulletin.
 
@@ -471,16 +480,6 @@ def check_summaries(
             for name, summary, fact_list, main_list in rows
         ],
         columns=["id", "words", "unparsed", *ERROR_TYPES, *VERDICT_SCORES],
-    )
-
-# %% ../../nbs/02_data/07_checker.ipynb #1e2149b4-4
-def _row_of_verdict(name, verdict):
-    return dict(
-        id=name,
-        words=len(verdict.words),
-        unparsed=float(verdict.unparsed.mean()) if verdict.words else 0.0,
-        **verdict.ratios,
-        **{score: getattr(verdict, score) for score in VERDICT_SCORES},
     )
 
 # %% ../../nbs/02_data/07_checker.ipynb #7e8c035c
@@ -610,7 +609,7 @@ _VERSIONS = dict(
 def wrong_versions(
     fact: Fact,  # A fact that the bulletin supports
     kind: str,  # One of `ERROR_TYPES`
-    known_facts: _KnownFacts,  # The bulletin
+    known_facts: _KnownFacts,  # Facts of the bulletin
     rng: random.Random,  # Chooses among values
 ) -> list:  # (changed slot, wrong fact)
     "Versions of a fact with exactly this error."
@@ -653,7 +652,7 @@ def insert_error(
 
 # %% ../../nbs/02_data/07_checker.ipynb #3ecac033-1
 def _mark_errors(
-    verdict: Verdict,  # Of a summary
+    verdict: Verdict,  # Verdict on a summary
 ) -> str:  # Each wrong run of words in brackets after its error types, unparsed words after '?'
     "Summary with its labels shown in the text."
     tags = [
@@ -691,7 +690,7 @@ def _entailment_label(kind, slot, fact):
     return "neutral"
 
 # %% ../../nbs/02_data/07_checker.ipynb #46c72a82-1
-def _unsupported(words, others):  # Words that the other wording does not have; the last one if there are none
+def _unsupported(words, others):  # Words that the other wording does not have, or else the last word
     same = np.zeros(len(words), bool)
     for block in SequenceMatcher(None, others, words, autojunk=False).get_matching_blocks():
         same[block.b : block.b + block.size] = True
@@ -707,10 +706,10 @@ def _wording(fact, rng):  # A sentence, and a function that gives another fact t
 
 
 class _Statement(NamedTuple):
-    fact: Fact  # What it says
+    fact: Fact  # The fact that it states
     label: str  # 'entailment', 'neutral' or 'contradiction'
     true: Fact  # The fact that was changed
-    weight: float  # When drawing
+    weight: float  # Weight when drawing
 
 
 def _drawn_statements(row, rng, mr):  # Label -> statements to choose from; of each fact one per error
@@ -735,9 +734,8 @@ def _drawn_statements(row, rng, mr):  # Label -> statements to choose from; of e
 def labelled_statements(
     row,  # Row of `bulletins`
     rng: np.random.Generator,  # Chooses facts, errors and wording
-    n: int = 2,  # How many of each label, at most
-    # Weight of misreferencing errors (MR) when drawing; that of the others is 1
-    misreferencing_weight: float = 1.0,
+    n: int = 2,  # Largest number of statements of each label
+    misreferencing_weight: float = 1.0,  # Weight of the error MR when drawing; the others have 1
 ) -> list:  # (sentence, 'entailment', 'neutral' or 'contradiction', unsupported words: bool [W])
     "Statements that the bulletin entails, leaves open or contradicts, with the words it does not support."
     draw = random.Random(int(rng.integers(1 << 32)))
@@ -759,7 +757,7 @@ def labelled_statements(
 def labelled_hypotheses(
     row,  # Row of `bulletins`
     rng: np.random.Generator,  # Chooses facts, errors and wording
-    n: int = 2,  # How many statements of each label, at most
+    n: int = 2,  # Largest number of statements of each label
 ) -> list:  # (sentence, 'entailment', 'neutral' or 'contradiction')
     "The sentences and labels of `labelled_statements`."
     return [(sentence, label) for sentence, label, _ in labelled_statements(row, rng, n)]

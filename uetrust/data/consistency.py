@@ -61,7 +61,7 @@ def qags_votes(
     complete: bool = True,  # Raise if the number of summaries is not the published one
 ) -> (
     pd.DataFrame
-):  # As from `tidy_benchmark`; label: all sentences accepted by majority; human: share of them
+):  # Columns of `tidy_benchmark`; label: all sentences accepted by majority; human: share of them
     "QAGS from its raw votes; articles as they are in the file."
     if which not in ("cnndm", "xsum"):
         raise ValueError(f"QAGS has cnndm and xsum, got {which!r}")
@@ -99,7 +99,7 @@ def _frank(folder, summac):  # Rows, and the file for errors; so for all sets be
 
 
 def _summeval_record(record, i, name, summac):
-    row, ratings = f"record {i + 1}", [given.get("consistency") for given in record["expert_annotations"]]
+    row, ratings = f"record {i + 1}", [rating.get("consistency") for rating in record["expert_annotations"]]
     if not ratings or not all(rating in range(1, 6) for rating in ratings):
         remedy = "Each expert gives a number from 1 to 5: fetch the file again"
         raise bad_record(name, row, f"{ratings} as consistency", remedy)
@@ -253,7 +253,7 @@ def _polytope_system(system, folder):
     segments, log = _sheets(name, folder)
     wrong = set(log.loc[log["Subtypes"].notna(), "ID"])
     if odd := wrong - set(segments["ID"]):
-        found = f"errors of {preview(sorted(map(str, odd)))}, which no segment is called"
+        found = f"errors of {preview(sorted(map(str, odd)))}, but no segment has this ID"
         raise bad_record(name, "sheet 'Error Log'", found, "Fetch the file again")
     return [
         dict(
@@ -295,9 +295,9 @@ _SUMMAC = dict(
 def summac(
     name: str,  # A name of `SUMMAC_ROWS`
     split: str = "val",  # 'val' or 'test'
-    folder=None,  # As in `qags_votes`
+    folder=None,  # Folder with the files; the cache and the mirror when None
     complete: bool = True,  # Raise if the number of records is not the published one
-) -> pd.DataFrame:  # As from `tidy_benchmark`
+) -> pd.DataFrame:  # Columns of `tidy_benchmark`
     "One set of the SummaC benchmark, with SummaC's label."
     if name not in SUMMAC_ROWS:
         raise ValueError(f"the SummaC benchmark has {list(SUMMAC_ROWS)}, got {name!r}")
@@ -383,12 +383,12 @@ TRUE_ROWS = dict(mnbm=2500, frank=671, summeval=1600)
 
 def true_set(
     name: str,  # A name of `TRUE_FILES`
-    folder=None,  # As in `qags_votes`
+    folder=None,  # Folder with the files; the cache and the mirror when None
     complete: bool = True,  # Raise if the number of records is not the published one, where that is known
-) -> pd.DataFrame:  # As from `tidy_benchmark`
+) -> pd.DataFrame:  # Columns of `tidy_benchmark`
     "One set of TRUE, with TRUE's label."
     if name not in TRUE_FILES:
-        raise ValueError(f"of TRUE there are {list(TRUE_FILES)}, got {name!r}")
+        raise ValueError(f"TRUE has {list(TRUE_FILES)}, got {name!r}")
     if name.startswith("qags"):
         return qags_votes(name.split("_")[1], folder, complete)
     rows, file = _TRUE_SETS[name](folder)
@@ -400,10 +400,10 @@ def true_set(
 
 # %% ../../nbs/02_data/05_consistency.ipynb #000b1c3d-1
 def true_sets(
-    folder=None,  # As in `qags_votes`
-    complete: bool = True,  # As in `true_set`
-) -> pd.DataFrame:  # As from `tidy_benchmark`
-    "All nine sets of TRUE, one below the other."
+    folder=None,  # Folder with the files; the cache and the mirror when None
+    complete: bool = True,  # Raise if a number of records is not the published one, where that is known
+) -> pd.DataFrame:  # Columns of `tidy_benchmark`
+    "All nine sets of TRUE in one table."
     parts = [true_set(name, folder, complete) for name in TRUE_FILES]
     return pd.concat(parts, ignore_index=True)
 
@@ -427,7 +427,7 @@ def _true_scores_part(dataset, stem, folder):
 
 
 def true_scores(
-    folder=None,  # As in `qags_votes`; the files are in its folder true_scores
+    folder=None,  # Folder that contains the folder true_scores; the cache and the mirror when None
 ) -> pd.DataFrame:  # dataset, id, label (1 consistent), and a column per metric; larger is better
     "TRUE's released metric scores of the nine sets, the table behind Opitz 2024; metrics as named there."
     parts = [_true_scores_part(dataset, stem, folder) for dataset, stem in TRUE_FILES.items()]

@@ -76,12 +76,12 @@ class DataNotAtHand(FileNotFoundError):
     "A public file that is not on this machine and cannot be downloaded; a run notes it and continues."
 
 # %% ../../nbs/02_data/01_download.ipynb #139907c6-1
-def is_offline() -> bool:  # True when `UETRUST_OFFLINE` is 1
+def is_offline() -> bool:  # Is `UETRUST_OFFLINE` 1?
     "Whether the network must not be used."
     return os.environ.get("UETRUST_OFFLINE") == "1"
 
 # %% ../../nbs/02_data/01_download.ipynb #139907c6-2
-def cache_dir() -> Path:  # It need not exist yet
+def cache_dir() -> Path:  # The folder, which need not exist yet
     "Cache folder: `UETRUST_CACHE`, else the cache folder that the system gives each user."
     if os.environ.get("UETRUST_CACHE"):
         return Path(os.environ["UETRUST_CACHE"])
@@ -119,7 +119,7 @@ def has_file(
 def _connection_error(address, seconds):  # '' when something accepts a connection at (host, port)
     found = []
 
-    def connect():  # In a thread: no timeout cuts a name server that is silent
+    def connect():  # Runs in a thread, because no timeout applies to a silent name server
         try:
             socket.create_connection(address, seconds).close()
             found.append("")
@@ -141,8 +141,8 @@ def _first_hop(url):  # Host and port that a request goes to first: a proxy, whe
 
 
 def hub_problem(
-    seconds: float = 3.0,  # To wait for a connection
-) -> str:  # '' when the hub can be asked
+    seconds: float = 3.0,  # Seconds to wait for a connection
+) -> str:  # '' when the hub can be reached
     "Why nothing can be fetched from the model hub."
     if is_offline():
         return "UETRUST_OFFLINE=1 forbids the network"
@@ -155,11 +155,11 @@ def hub_problem(
 # %% ../../nbs/02_data/01_download.ipynb #5b0c9a32-1
 def hub_dataset(
     repo: str,  # Dataset on the hub
-    *config,  # Name of a configuration, where there are several
-    split: str,  # Its split
+    *config,  # Name of a configuration, for a dataset with several
+    split: str,  # Split of the dataset, such as 'train'
     revision: str = None,  # Branch or commit of the dataset
-):  # `datasets.Dataset`
-    "A split of a dataset of the hub; where the hub cannot be asked, of its local cache."
+):  # The split, a `datasets.Dataset`
+    "Split of a dataset on the hub; read from the local cache of the hub when the hub cannot be reached."
     import datasets
 
     problem, before = hub_problem(), datasets.config.HF_HUB_OFFLINE
@@ -172,7 +172,7 @@ def hub_dataset(
         datasets.config.HF_HUB_OFFLINE = before
 
 # %% ../../nbs/02_data/01_download.ipynb #582f8894
-LONGEST_MESSAGE = 180  # Characters about a file that is not at hand; a report adds a few
+LONGEST_MESSAGE = 180  # Limit in characters of the error for a missing file; a report adds a few
 
 
 def _remedy(name):
@@ -191,10 +191,10 @@ def _home(url):  # The repository of a raw file, else the address, without its s
 
 def data_not_at_hand(
     name: str,  # A name of `sources()` or of `UNHASHED`
-    why: str = "",  # Reason, where it is not that the network must not be used
-    remedy: str = "",  # What brings the file; when empty, it is the network or a mirror
-) -> DataNotAtHand:  # To be raised: one line of at most `LONGEST_MESSAGE` characters
-    "Error for a file that is not available: what is missing, why, and what brings it."
+    why: str = "",  # Reason; when empty, the network must not be used
+    remedy: str = "",  # How to get the file; when empty, from the network or a mirror
+) -> DataNotAtHand:  # Error to raise, one line of at most `LONGEST_MESSAGE` characters
+    "Error for a file that is not available: what is missing, why, and how to get it."
     _source_url(name)
     no_mirror = os.environ.get("UETRUST_MIRROR") and mirror() is None
     why = " ".join((why or "UETRUST_MIRROR is not a folder" * bool(no_mirror)).split())
@@ -210,7 +210,7 @@ class WrongHash(ValueError):
 
 # %% ../../nbs/02_data/01_download.ipynb #5f398192-1
 def file_digest(
-    path,  # A file
+    path,  # Path of a file
 ) -> str:  # 64 hexadecimal digits
     "sha256 of a file."
     with open(path, "rb") as file:
@@ -218,10 +218,10 @@ def file_digest(
 
 # %% ../../nbs/02_data/01_download.ipynb #5f398192-2
 def verify_hash(
-    path,  # The file
+    path,  # Path of the file
     sha256: str,  # Expected hash, hexadecimal
     size: int,  # Expected size in bytes
-    what: str,  # Its name and address, for the error
+    what: str,  # Name and address of the file, for the error
     remedy: str = "delete it and fetch it again",  # What to do about it
 ):
     "Raise `WrongHash` with both hashes, both sizes and the remedy unless the file has the expected hash."
@@ -247,8 +247,8 @@ SHIPPED = (  # Patterns of names in `sources()`
 FREE_LICENCES = ("Apache-2.0", "CC BY 4.0", "CC0-1.0", "MIT", "MIT-0")  # They allow copies with attribution
 
 
-def shipped_files() -> list:  # Names in `sources()`
-    "Files of which `data/public` has a copy."
+def shipped_files() -> list:  # Names of `sources()`
+    "Names of the files of which `data/public` has a copy."
     return [name for name in sources().index if any(fnmatch(name, pattern) for pattern in SHIPPED)]
 
 # %% ../../nbs/02_data/01_download.ipynb #7c1e0a43-1
@@ -267,19 +267,6 @@ def _unpacked(name, packed):
         why = f"its copy cannot be unpacked into the cache folder ({type(e).__name__})"
         raise data_not_at_hand(name, why, "set UETRUST_CACHE to a folder that can be written") from e
     return path
-
-
-def _store_public(
-    folder,  # Where the copies go, data/public of a checkout
-    names=None,  # Files of it; all that ship when None
-):
-    "Write the copies that ship: archives as they are, everything else compressed."
-    for name in shipped_files() if names is None else names:
-        content, packed = fetch_file(name).read_bytes(), not name.endswith(".gz")
-        path = Path(folder) / (f"{name}.xz" if packed else name)
-        with atomic_write(path) as temporary:
-            best = 9 | lzma.PRESET_EXTREME
-            temporary.write_bytes(lzma.compress(content, preset=best) if packed else content)
 
 # %% ../../nbs/02_data/01_download.ipynb #954529b6
 def _download(name, row):
@@ -312,26 +299,26 @@ def fetch_file(
     verify_hash(path, row["sha256"], row["bytes"], f"{path} ({name} from {row['url']})")
     return path
 
-# %% ../../nbs/02_data/01_download.ipynb #116fac88
-PICKLE_CODE = {  # Instructions of a pickle that can run code
-    "GLOBAL",
-    "STACK_GLOBAL",
-    "INST",
-    "OBJ",
-    "NEWOBJ",
-    "NEWOBJ_EX",
-    "REDUCE",
-    "BUILD",
-    "EXT1",
-    "EXT2",
-    "EXT4",
-    "PERSID",
-    "BINPERSID",
-    "NEXT_BUFFER",
-    "READONLY_BUFFER",
-}
+# %% ../../nbs/02_data/01_download.ipynb #02f71420
+def _store_public(
+    folder,  # Folder for the copies: data/public of a checkout
+    names=None,  # Names of the files to copy; all of `shipped_files` when None
+):
+    "Write the copies of the repository: archives as they are, everything else compressed."
+    for name in shipped_files() if names is None else names:
+        content, packed = fetch_file(name).read_bytes(), not name.endswith(".gz")
+        path = Path(folder) / (f"{name}.xz" if packed else name)
+        with atomic_write(path) as temporary:
+            best = 9 | lzma.PRESET_EXTREME
+            temporary.write_bytes(lzma.compress(content, preset=best) if packed else content)
 
 # %% ../../nbs/02_data/01_download.ipynb #116fac88-1
+PICKLE_CODE = set(  # Instructions of a pickle that can run code
+    "GLOBAL STACK_GLOBAL INST OBJ NEWOBJ NEWOBJ_EX REDUCE BUILD EXT1 EXT2 EXT4 PERSID BINPERSID "
+    "NEXT_BUFFER READONLY_BUFFER".split()
+)
+
+
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"it names {module}.{name}")
@@ -342,7 +329,7 @@ class _PlainUnpickler(pickle.Unpickler):
 
 def load_plain_pickle(
     path,  # A pickle of lists, dictionaries, numbers and text
-):  # Its content
+):  # Content of the pickle
     "Content of a pickle of plain data; a pickle that names, calls or builds anything else is refused."
     data = Path(path).read_bytes()
     try:

@@ -17,7 +17,7 @@ from .loaders import BadData
 
 # %% ../../nbs/02_data/11_faithbench.ipynb #0b5e9785
 FAITHBENCH_ROWS = 750
-FAITHBENCH_DETECTORS = (  # Each says 1 (or nearly) for a summary without errors
+FAITHBENCH_DETECTORS = (  # Each scores a summary without errors (nearly) 1
     "hhemv1",
     "hhem-2.1",
     "hhem-2.1-english",
@@ -44,10 +44,10 @@ def _labels(file, sample):  # Labels of all spans of a summary, without their ki
     return short, seen
 
 
-def _row(file, sample):
-    lost = {"sample_id", "source", "summary", "annotations", "metadata"} - set(sample)
-    if lost or (lost := {"summarizer", *FAITHBENCH_DETECTORS} - set(sample["metadata"])):
-        raise _bad(file, sample.get("sample_id"), f"no {preview(sorted(lost))}", "every field")
+def _row(file, sample):  # Columns of one summary
+    missing = {"sample_id", "source", "summary", "annotations", "metadata"} - set(sample)
+    if missing or (missing := {"summarizer", *FAITHBENCH_DETECTORS} - set(sample["metadata"])):
+        raise _bad(file, sample.get("sample_id"), f"no {preview(sorted(missing))}", "every field")
     short, seen = _labels(file, sample)
     scores = {name: sample["metadata"][name] for name in FAITHBENCH_DETECTORS}
     scores = {name: np.nan if value is None else float(value) for name, value in scores.items()}

@@ -7,7 +7,7 @@ __all__ = ['FRANK_ERRORS', 'FRANK_METRICS', 'FRANK_SYSTEMS', 'SUMMEVAL_QUALITIES
            'TOFU_ERRORS', 'TOFU_SUMMARY', 'TOFU_ROWS', 'GPT_STUDY_SYSTEMS', 'QAGS_ROWS', 'HUB_ROWS', 'CONTENT_SHA256',
            'BadData', 'frank', 'summeval', 'ice', 'undo_sort', 'realign_unieval', 'identical_summaries', 'tofueval',
            'tofueval_ratios', 'ice_gpt_study', 'qags_predictions', 'load_from_hub', 'aeslc', 'xsum',
-           'tofueval_key_points', 'tofueval_dialogues']
+           'tofueval_dialogues', 'tofueval_key_points']
 
 # %% ../../nbs/02_data/02_loaders.ipynb #0e6aa812
 import ast
@@ -86,8 +86,8 @@ def _check_rows(df, rows, key, file):
 
 
 def _check_table(
-    df: pd.DataFrame,  # What a file holds
-    file: str,  # Its name, for the error
+    df: pd.DataFrame,  # Content of the file
+    file: str,  # Name of the file, for the error
     rows: int,  # Expected number of rows
     key,  # Columns that together identify a row
     numbers=None,  # Column -> (smallest, largest) value
@@ -168,7 +168,7 @@ def _frank_part(name, numbers):
 
 
 def frank() -> pd.DataFrame:  # 2,246 rows: hash, model_name, dataset, split, labels in [0,1], metrics
-    "FRANK: human labels and released metrics of each summary; FEQA lacks 4 scores and Dep Entail 83."
+    "FRANK: human labels and released metrics; 4 scores of FEQA and 83 of Dep Entail are missing."
     human = ["Factuality", *FRANK_ERRORS, *("Flip_" + error for error in FRANK_ERRORS)]
     labels = _frank_part("frank/human_annotations.json", dict.fromkeys(human, (0, 1)))
     ranges = {metric: (0, 100 if metric == "Bleu" else 1) for metric in FRANK_METRICS}
@@ -254,7 +254,7 @@ def _is_block(items):  # 16 consecutive numbers, the first of them 1 more than a
 
 
 def ice() -> pd.DataFrame:  # 1,536 rows, as in the file: item, doc, place, system, texts, `ICE_SCORES`
-    "ICE: released scores as stored; the UniEval columns belong to other documents, see `realign_unieval`."
+    "ICE: released scores as stored; the UniEval scores stand at wrong documents, see `realign_unieval`."
     name, systems = "ice/data_sms.json", len(SUMMEVAL_SYSTEMS)
     rows = pd.DataFrame(_ice_rows(_json(name, dict)))
     df = _check_table(
@@ -288,8 +288,8 @@ def undo_sort(
 # %% ../../nbs/02_data/02_loaders.ipynb #a676da41
 def realign_unieval(
     df: pd.DataFrame,  # All rows of `ice()`: item, place and the `unieval_` columns as stored
-) -> pd.DataFrame:  # The same rows without `place`, so that it cannot be done twice
-    "ICE's scores with each document's own UniEval scores; prints how many documents had those of another."
+) -> pd.DataFrame:  # The same rows without `place`, so that they cannot be realigned twice
+    "ICE's scores, each document with its own UniEval scores; prints how many documents were corrected."
     if "place" not in df:
         raise ValueError(
             "realigned needs the column 'place' of ice(): this table is realigned already, or it is "
@@ -301,9 +301,7 @@ def realign_unieval(
     if list(first.index) != list(range(len(first))) or each.nunique() != 1:
         raise ValueError(
             "realigned needs every document of ice() with all its summaries, found "
-            f"{len(df)} "
-            "rows at "
-            f"{len(first)} places: realign first, then select"
+            f"{len(df)} rows at {len(first)} places: realign first, then select"
         )
     blocks = by_place[columns].to_numpy().reshape(len(first), -1, len(columns))
     by_place[columns] = undo_sort(blocks, first).reshape(len(df), -1)
@@ -466,11 +464,11 @@ HUB_ROWS = dict(
 
 def load_from_hub(
     repo: str,  # Dataset on the hub
-    split: str,  # Its split
+    split: str,  # Split of the dataset, such as 'train'
     not_available,  # Function of a reason; returns the error to raise when the split is not available
-    *config,  # Name of a configuration, where there are several
+    *config,  # Name of a configuration, for a dataset with several
     revision: str = None,  # Branch or commit of the dataset
-) -> pd.DataFrame:  # Its rows
+) -> pd.DataFrame:  # Rows of the split
     "A split from the Hugging Face hub, read with the package `datasets`, which is imported only here."
     try:
         return hub_dataset(repo, *config, split=split, revision=revision).to_pandas()
@@ -483,7 +481,7 @@ def load_from_hub(
 def _hub_split(
     name: str,  # A name of `UNHASHED` that stands for a split of a dataset on the hub
     revision: str = None,  # Branch or commit of the dataset
-) -> pd.DataFrame:  # Its rows
+) -> pd.DataFrame:  # Rows of the split
     "A split from the Hugging Face hub, by the name of the file that would replace it."
     return load_from_hub(
         UNHASHED[name].removeprefix("https://huggingface.co/datasets/"),
@@ -501,8 +499,8 @@ CONTENT_SHA256 = {
 
 
 def _records_sha256(
-    records: list,  # Dicts
-) -> str:  # Hexadecimal
+    records: list,  # Dictionaries
+) -> str:  # Hexadecimal hash
     "SHA-256 of records: one line of JSON with sorted keys for each."
     lines = (json.dumps(record, sort_keys=True, ensure_ascii=False) + "\n" for record in records)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
@@ -559,6 +557,23 @@ def xsum(
     return _check_table(df, name, HUB_ROWS["xsum"][split], ["id"], texts=["document", "summary"])
 
 # %% ../../nbs/02_data/02_loaders.ipynb #830c4489
+def _mediasum(name, ids):  # doc_id -> dialogue
+    if (path := find_file(name)) is None:
+        raise data_not_at_hand(name, "it is fetched by hand")
+    return {
+        row["id"]: "\n".join(f"{who}: {what}" for who, what in zip(row["speaker"], row["utt"], strict=True))
+        for row in parse_json(read_text(path), name)
+        if row["id"] in ids
+    }
+
+
+def _meetingbank(name, ids):  # doc_id -> dialogue
+    df = _file_or_hub(name)
+    if missing := {"meeting_id", "source"} - set(df):
+        raise _bad(name, f"columns {sorted(missing)}", f"none; it has {list(df)}", "all of them")
+    return df[df["meeting_id"].isin(ids)].set_index("meeting_id")["source"].to_dict()
+
+# %% ../../nbs/02_data/02_loaders.ipynb #830c4489-1
 def _listed_dialogues():
     ids = _json("tofueval/document_ids_dev_test_split.json", dict)
     rows = [
@@ -570,44 +585,11 @@ def _listed_dialogues():
     return pd.DataFrame(rows)
 
 
-def _mediasum(name, wanted):  # doc_id -> dialogue
-    if (path := find_file(name)) is None:
-        raise data_not_at_hand(name, "it is fetched by hand")
-    return {
-        row["id"]: "\n".join(f"{who}: {what}" for who, what in zip(row["speaker"], row["utt"], strict=True))
-        for row in parse_json(read_text(path), name)
-        if row["id"] in wanted
-    }
-
-
-def _meetingbank(name, wanted):  # doc_id -> dialogue
-    df = _file_or_hub(name)
-    if missing := {"meeting_id", "source"} - set(df):
-        raise _bad(name, f"columns {sorted(missing)}", f"none; it has {list(df)}", "all of them")
-    return df[df["meeting_id"].isin(wanted)].set_index("meeting_id")["source"].to_dict()
-
-
-def tofueval_key_points() -> pd.DataFrame:  # doc_id, topic, key_points: lists of sentences
-    "TofuEval: what people wrote down as the key points of every topic of a dialogue."
-    files = [f"tofueval/{domain}_completeness_final.csv" for domain in ("mediasum", "meetingbank")]
-    parts = [pd.read_csv(fetch_file(name))[["doc_id", "topic", "key_points"]] for name in files]
-    df = pd.concat(parts, ignore_index=True)
-    return df.assign(key_points=[_points(text) for text in df["key_points"]])
-
-# %% ../../nbs/02_data/02_loaders.ipynb #830c4489-1
-def _points(text):  # '["1. It is late."]' to ['It is late.']; one topic has none
-    return [] if pd.isna(text) else [_without_number(point) for point in ast.literal_eval(text)]
-
-
-def _without_number(point):  # '2. It is late.' to 'It is late.'
-    return re.sub(r"^\s*\d+\.\s*", "", str(point)).strip()
-
-
 def tofueval_dialogues() -> pd.DataFrame:  # 100 rows: doc_id, domain, split, source
     "The dialogues that TofuEval's summaries are about."
     df, news, meetings = _listed_dialogues(), "mediasum/news_dialogue.json", "meetingbank/test.jsonl.gz"
-    wanted = set(df["doc_id"])
-    sources = _mediasum(news, wanted) | _meetingbank(meetings, wanted)
+    ids = set(df["doc_id"])
+    sources = _mediasum(news, ids) | _meetingbank(meetings, ids)
     return _check_table(
         df.assign(source=df["doc_id"].map(sources)),
         f"{news} and {meetings}",
@@ -616,3 +598,19 @@ def tofueval_dialogues() -> pd.DataFrame:  # 100 rows: doc_id, domain, split, so
         labels={"domain": ("mediasum", "meetingbank"), "split": ("dev", "test")},
         texts=["source"],
     )
+
+# %% ../../nbs/02_data/02_loaders.ipynb #ca88f11b
+def _points(text):  # '["1. It is late."]' to ['It is late.']; one topic has none
+    return [] if pd.isna(text) else [_without_number(point) for point in ast.literal_eval(text)]
+
+
+def _without_number(point):  # '2. It is late.' to 'It is late.'
+    return re.sub(r"^\s*\d+\.\s*", "", str(point)).strip()
+
+
+def tofueval_key_points() -> pd.DataFrame:  # doc_id, topic, key_points: lists of sentences
+    "TofuEval: the key points of every topic of a dialogue, as people wrote them down."
+    files = [f"tofueval/{domain}_completeness_final.csv" for domain in ("mediasum", "meetingbank")]
+    parts = [pd.read_csv(fetch_file(name))[["doc_id", "topic", "key_points"]] for name in files]
+    df = pd.concat(parts, ignore_index=True)
+    return df.assign(key_points=[_points(text) for text in df["key_points"]])

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+# %% ../../nbs/02_data/14_outputs.ipynb #89f8300a
 from ..core.checks import preview
 from uetrust.core.tables import (
     TABLE_ENDINGS,
@@ -53,36 +54,36 @@ from uetrust.data.replies import (
 class _OutputRecord:
     "An item of a file of outputs"
 
-    id: str
+    id: str  # Name of the item, unique in the file
     text: Generation  # The text that is scored
     source: str = None
     references: list = field(default_factory=list)
-    samples: list = field(default_factory=list)  # Further `Generation` of the same source
-    extra: dict = field(default_factory=dict)  # Name -> value, of what else the file holds
+    samples: list = field(default_factory=list)  # Further `Generation`s of the same source
+    extra: dict = field(default_factory=dict)  # Name -> value of all other fields
     quality: dict = field(default_factory=dict)  # Score -> value; larger is better
     confidence: dict = field(default_factory=dict)  # Score -> value; larger is more certain
-    answers: dict = field(default_factory=dict)  # Name -> answer that a harness took from the text
-    document: str = None  # What several items share
-    system: str = None  # Who wrote the text, where a table says so
-    item: str = None  # What the system was asked: its id, or the source of a row without one
-    others: list = None  # Texts of the other systems for the same item; None where each item stands once
+    answers: dict = field(default_factory=dict)  # Name -> answer that a harness extracted from the text
+    document: str = None  # Name that several items share
+    system: str = None  # Who wrote the text, if a table names it
+    item: str = None  # Question to the system: its id, or the source of a row without an id
+    others: list = None  # Texts of the other systems for the same item; None when each item occurs once
     problems: list = field(default_factory=list)  # `Problem` of fields
-    rows: int = 1  # Records of the file that it was made of
+    rows: int = 1  # Number of records of the file that it was made of
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #190ac042-1
 @dataclass
 class Outputs:
-    "Records of a file, and what a reader of its scores must know"
+    "Records of a file, with notes for the reader of its scores"
 
     format: str  # Key of `OUTPUT_FORMATS`
     records: list  # One `_OutputRecord` per item, ids are unique
-    notes: list  # Sentences: what was chosen, left out and not used
-    absent: list = field(default_factory=list)  # Sentences: what no item has, and how to get it
+    notes: list  # Sentences on what was chosen, left out and not used
+    absent: list = field(default_factory=list)  # Sentences on what no item has, and how to get it
 
-    def count(self, what) -> int:  # Records that have it; what: one of `OUTPUT_PARTS`
+    def count(self, what) -> int:  # Number of records that have it; what: one of `OUTPUT_PARTS`
         return sum(OUTPUT_PARTS[what](record) for record in self.records)
 
-# %% ../../nbs/02_data/14_outputs.ipynb #190ac042-1
+
 OUTPUT_PARTS = dict(
     source=lambda record: record.source is not None,
     references=lambda record: bool(record.references),
@@ -94,28 +95,22 @@ OUTPUT_PARTS = dict(
     ),
 )  # Part -> whether a record has it
 
-# %% ../../nbs/02_data/14_outputs.ipynb #93958bcb
+# %% ../../nbs/02_data/14_outputs.ipynb #93958bcb-1
 @dataclass(frozen=True)
 class _OutputFormat:
     "A kind of file, and the function that reads it"
 
-    title: str  # As people call it
-    endings: tuple  # Of file names
+    title: str  # Name for people
+    endings: tuple  # Endings of file names
     fields: str  # Which fields are used
-    gives: tuple  # Of `OUTPUT_PARTS`: what it can hold
-    remedies: dict  # Of `OUTPUT_PARTS`: how to get what a file lacks
-    recognise: Callable  # Function of a raw record: is it one of these?
-    read: Callable  # Function of an item and its name where it has none, to an `_OutputRecord`
-    items: Callable  # Function of all raw records to a list of (item, how many records it is)
+    gives: tuple  # Names of `OUTPUT_PARTS` that it can hold
+    remedies: dict  # Name of `OUTPUT_PARTS` -> how to get it when it is missing
+    recognise: Callable  # Function of a raw record: does it have this format?
+    read: Callable  # Function of an item and a name for it, to an `_OutputRecord`
+    items: Callable  # Function of all raw records to a list of (item, number of its records)
 
-# %% ../../nbs/02_data/14_outputs.ipynb #93958bcb-1
+
 OUTPUT_FORMATS = {}
-_ASK_SERVER = dict(
-    logprobs="ask the server again with logprobs=true",
-    top_logprobs="ask the server again with logprobs=true and top_logprobs=5",
-    samples="ask for several replies with n=5 and temperature=1",
-    sample_logprobs="ask for several replies with n=5 and logprobs=true",
-)
 
 
 def _one_each(records):
@@ -123,7 +118,7 @@ def _one_each(records):
 
 
 def _output_format(name, title, endings, fields, gives, recognise, items=_one_each, **remedies):
-    "Register a reader in `OUTPUT_FORMATS`."
+    "Decorator that registers a reader in `OUTPUT_FORMATS`."
 
     def register(read):
         OUTPUT_FORMATS[name] = _OutputFormat(
@@ -156,14 +151,14 @@ def _is_empty(value):
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0002-1
 def _texts(value):
-    "A text, a list of texts or nothing, as a list; what is missing in it stays None."
+    "A text, a list of texts or nothing, as a list; a missing text stays None."
     if _is_empty(value := _as_list(value)):
         return []
     values = value if isinstance(value, list | tuple) else [value]
     return [None if _is_empty(item) else item if isinstance(item, dict) else str(item) for item in values]
 
 
-def _references(value):  # Texts that are there; the list may be written as a text
+def _references(value):  # Texts that are not empty; the list may be written as a text
     found = list_cell(value) if isinstance(value, str) else value
     listed = found is not None and all(isinstance(item, str) or _is_empty(item) for item in _as_list(found))
     return [text for text in _texts(found if listed else value) if text and not isinstance(text, dict)]
@@ -181,9 +176,7 @@ def _sample_of(value):  # From a text, parts of a message, or a choice of a repl
     raise ValueError(f"samples must be texts, found {shown(value)}")
 
 
-def _samples(
-    value,
-):  # `Generation`s, from a list of texts or of replies, or from one reply with several choices
+def _samples(value):  # `Generation`s of a list of texts or replies, or of one reply with several choices
     if is_reply(value := _as_list(value)):
         return replies_in(value)
     found = list_cell(value) if isinstance(value, str) else value
@@ -194,7 +187,7 @@ def _samples(
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0003
 def _or_problem(record, name, read, value):
-    "What is read from a field; where it cannot be, nothing, and the item says why."
+    "Value read from a field; an empty list and a problem of the item when it cannot be read."
     try:
         return read(value)
     except (ValueError, TypeError, AttributeError, KeyError, IndexError) as e:
@@ -220,7 +213,7 @@ def _take_extra(record, raw, known):
 
 # %% ../../nbs/02_data/14_outputs.ipynb #af22cc6d
 def _body(record):
-    "The reply inside a record: the record itself, or what batch files and own logs wrap around it."
+    "The reply inside a record: the record itself, or a field of it, as in batch files and own logs."
     response, result = record.get("response"), record.get("result")
     places = [record, response, record.get("body"), record.get("completion"), record.get("reply")]
     places += [response.get("body")] if isinstance(response, dict) else []
@@ -228,19 +221,19 @@ def _body(record):
     return next((place for place in places if is_reply(place)), None)
 
 
-def _said(value):  # A prompt: a text, or the last message of the user
+def _prompt_text(value):  # A prompt: a text, or the last message of the user
     if are_objects(value):
-        said = [message.get("content") for message in value if message.get("role") == "user"]
-        return _said(text_of(said[-1])) if said else None
+        messages = [message.get("content") for message in value if message.get("role") == "user"]
+        return _prompt_text(text_of(messages[-1])) if messages else None
     return value if isinstance(value, str) else None
 
 
-def _asked(record):
-    "The request beside a reply, if the record has it: the last thing that the user wrote."
+def _request_text(record):
+    "The request of a reply, if the record has it: the last text of the user."
     request = record.get("request") or record.get("input") or record
     request = request.get("body", request) if isinstance(request, dict) else dict(messages=request)
     places = (request.get("messages"), request.get("prompt"), request.get("input"))
-    return next((text for text in map(_said, places) if text is not None), None)
+    return next((text for text in map(_prompt_text, places) if text is not None), None)
 
 
 def _has_failed(record, body):
@@ -253,12 +246,12 @@ def _without_prompt(text, prompt):
     echo = bool(text.text and prompt and text.text.startswith(prompt) and text.logprobs)
     return replace(text, text=text.text[len(prompt) :]) if echo and text.logprobs[0] is None else text
 
-# %% ../../nbs/02_data/14_outputs.ipynb #09ab0015
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0015-1
 _ENVELOPE = (
     "custom_id request input prompt messages response body completion reply result error latency".split()
 )
 
-# %% ../../nbs/02_data/14_outputs.ipynb #09ab0015-1
+
 _OF_REPLIES = "id object created created_at model choices usage system_fingerprint service_tier".split()
 _OF_REPLIES += (
     "prompt_logprobs prompt_token_ids kv_transfer_params provider output output_text status".split()
@@ -271,7 +264,7 @@ _OF_REPLIES += "reasoning store text tool_choice tools truncation user backgroun
 def _is_of_server(record):
     return _body(record) is not None or {"custom_id", "response"} <= set(record)
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #8df6fc77
 _OF_VLLM = "request_id prompt prompt_token_ids prompt_logprobs outputs finished metrics lora_request".split()
 _OF_VLLM += "encoder_prompt encoder_prompt_token_ids num_cached_tokens kv_transfer_params".split()
 _OF_VLLM += ["multi_modal_placeholders"]
@@ -281,7 +274,7 @@ _OF_VLLM += ["multi_modal_placeholders"]
     "vllm",
     "vLLM RequestOutput dumps",
     ".jsonl .json",
-    "request_id, prompt, outputs[].text, token_ids, logprobs; references and scores beside them",
+    "request_id, prompt, outputs[].text, token_ids, logprobs; references, scores",
     "source references samples logprobs top_logprobs sample_logprobs",
     lambda record: are_objects(record.get("outputs")) and "text" in record["outputs"][0],
     logprobs="set logprobs=5 in SamplingParams",
@@ -300,11 +293,19 @@ def _of_vllm(output):
     return Generation(output["text"], finish=cut, **vllm_logprobs(output))
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0016
+_ASK_SERVER = dict(
+    logprobs="ask the server again with logprobs=true",
+    top_logprobs="ask the server again with logprobs=true and top_logprobs=5",
+    samples="ask for several replies with n=5 and temperature=1",
+    sample_logprobs="ask for several replies with n=5 and logprobs=true",
+)
+
+
 @_output_format(
     "openai",
     "OpenAI chat completions, Responses and batch output, and replies of vLLM and SGLang servers",
     ".jsonl .json",
-    "custom_id or id, choices[] or output[] with text, refusal, logprobs; request, samples, scores beside it",
+    "custom_id or id, choices[] or output[] with text, refusal, logprobs; request, samples, scores",
     "source references samples logprobs top_logprobs sample_logprobs",
     _is_of_server,
     items=joined_pieces,
@@ -318,7 +319,7 @@ def _read_openai(record, name):
     name = _first_given(record.get("custom_id"), record.get("id"), (body or {}).get("id"), name)
     if _has_failed(record, body):
         return _OutputRecord(name, Generation(None, missing="failed request"))
-    source = _asked(record)
+    source = _request_text(record)
     first, *others = (_without_prompt(text, source) for text in replies_in(body))
     found = _OutputRecord(name, first, source, [], others)
     _take_extra(found, record, [*_ENVELOPE, *(["id"] if wrapped else _OF_REPLIES)])
@@ -329,7 +330,7 @@ def _read_openai(record, name):
     "sglang",
     "SGLang /generate replies",
     ".jsonl .json",
-    "text, meta_info.id, output_token_logprobs, output_top_logprobs; samples and scores beside them",
+    "text, meta_info.id, output_token_logprobs, output_top_logprobs; samples, scores",
     "source references samples logprobs top_logprobs",
     _has("text", "meta_info"),
     logprobs="send return_logprob=true",
@@ -343,7 +344,7 @@ def _read_sglang(record, name):
     text = Generation(
         record["text"], finish="cut at the greatest length" if cut else None, **sglang_logprobs(meta)
     )
-    found = _OutputRecord(_first_given(meta.get("id"), name), text, _asked(record))
+    found = _OutputRecord(_first_given(meta.get("id"), name), text, _request_text(record))
     return _take_extra(found, record, ["text", "meta_info", "output_ids", *_ENVELOPE])
 
 # %% ../../nbs/02_data/14_outputs.ipynb #d65b400a
@@ -365,7 +366,7 @@ def _harness_replies(record):
     if not replies or not all(isinstance(reply, str) for reply in replies):
         raise ValueError(
             f"doc_id {record['doc_id']}: its replies are no generated texts but log-likelihoods of given "
-            "answers (a multiple-choice task). Take a task of type generate_until"
+            "answers (a multiple-choice task). Use a task of type generate_until"
         )
     return replies
 
@@ -375,7 +376,7 @@ _NO_TOKENS = (
     "with logprobs=true, or read the texts with their model: uetrust generate, then uetrust read"
 )
 
-# %% ../../nbs/02_data/14_outputs.ipynb #09ab0018
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0019
 def _by_document(records):
     "Records of a document together, one for each filter of its task."
     several = dict(
@@ -387,6 +388,15 @@ def _by_document(records):
         key = str(record.get("task")), str(record.get("doc_id", id(record)))
         groups.setdefault(key, []).append(record)
     return [((rows, several), len(rows)) for rows in groups.values()]
+
+
+def _check_filters(rows):
+    filters = [row.get("filter") for row in rows]
+    if len(set(map(str, filters))) < len(rows):
+        raise ValueError(
+            f"doc_id {rows[0]['doc_id']} occurs {len(rows)} times with the filter {filters[0]!r}. Are these "
+            "samples of several tasks or models? Give every record a field task, or read the files one by one"
+        )
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0018-1
 @_output_format(
@@ -418,15 +428,6 @@ def _read_lm_eval(item, name):
         if isinstance(answer, str) and answer != text.text:
             found.answers[f"answer{of_filter}"] = answer
     return found
-
-# %% ../../nbs/02_data/14_outputs.ipynb #09ab0019
-def _check_filters(rows):
-    filters = [row.get("filter") for row in rows]
-    if len(set(map(str, filters))) < len(rows):
-        raise ValueError(
-            f"doc_id {rows[0]['doc_id']} stands {len(rows)} times with the filter {filters[0]!r}. Are these "
-            "samples of several tasks or models? Give every record a field task, or read the files one by one"
-        )
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0020
 @_output_format(
@@ -505,7 +506,9 @@ def _read_inspect(runs, name):
     texts = [text for run in runs if is_reply(run["output"]) for text in replies_in(run["output"])]
     text, *others = texts or [Generation(None, missing="reply without a text")]
     references = _references(first.get("target"))
-    found = _OutputRecord(name, text, _said(first["input"]), references, others, _inspect_scores(first))
+    found = _OutputRecord(
+        name, text, _prompt_text(first["input"]), references, others, _inspect_scores(first)
+    )
     return _take_extra(found, first, _OF_INSPECT)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0021
@@ -529,13 +532,13 @@ _OF_EVERY_EVAL += ["evaluation_result_id", "error"]
     samples="output.raw may hold several replies of an item",
 )
 def _read_every_eval_ever(record, name):
-    name, asked, graded = str(record["sample_id"]), record["input"], record["evaluation"]
+    name, request, graded = str(record["sample_id"]), record["input"], record["evaluation"]
     texts = [_sample_of(text) for text in _texts((record.get("output") or {}).get("raw"))]
     if not texts:  # Conversations and agents have messages and no output
         return _OutputRecord(name, Generation(None, missing="conversation"))
     scores = {name: graded.get(name) for name in ("score", "is_correct")}
-    references = _references(asked.get("reference"))
-    found = _OutputRecord(name, texts[0], asked.get("raw"), references, texts[1:], scores)
+    references = _references(request.get("reference"))
+    found = _OutputRecord(name, texts[0], request.get("raw"), references, texts[1:], scores)
     return _take_extra(found, record, _OF_EVERY_EVAL)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0022
@@ -551,7 +554,7 @@ def _helm_completion(completion):
     return Generation(completion["text"], [token["text"] for token in tokens], logprobs)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0022-1
-def _helm_run(state):  # What tells two states of an instance apart
+def _helm_run(state):  # Instance, trial and perturbation, which identify a state
     changed = (state["instance"].get("perturbation") or {}).get("name")
     return state["instance"]["id"], state.get("train_trial_index") or 0, changed
 
@@ -564,7 +567,7 @@ def _by_run(states):
 
 @_output_format(
     "helm",
-    "HELM scenario_state.json, with per_instance_stats.json beside it",
+    "HELM scenario_state.json, with per_instance_stats.json in the same folder",
     ".json",
     "request_states[].{instance.id, train_trial_index, input.text, references, result.completions[].tokens}",
     "source references samples logprobs sample_logprobs",
@@ -605,12 +608,12 @@ OWN_COLUMNS = dict(
     system=("system",),
 )  # What it means -> names of columns, the most common first
 
-# %% ../../nbs/02_data/14_outputs.ipynb #09ab0023
+
 def _guess_columns(
-    names,  # Columns of a table
-    given: dict = None,  # Meaning -> column, where the names are not the usual ones
+    names,  # Names of the columns of a table
+    given: dict = None,  # Meaning -> column, when the names are not the usual ones
 ) -> dict:  # Meaning (key of `OWN_COLUMNS`) -> column
-    "Columns of a table of outputs by meaning."
+    "Columns of a table of outputs, by meaning."
     names, given = list(names), given or {}
     if bad := [role for role in given if role not in OWN_COLUMNS]:
         raise ValueError(f"a column may mean {list(OWN_COLUMNS)}, got {preview(bad)}")
@@ -629,14 +632,14 @@ def _guess_columns(
         )
     return found
 
-# %% ../../nbs/02_data/14_outputs.ipynb #09ab0005
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0005-1
 def _list_of(value, where):
     found = list_cell(value) if isinstance(value, str) else _as_list(value)
     if not isinstance(found, list | tuple):
         raise ValueError(f"{where} must be a list, found {shown(value)}")
     return list(found)
 
-# %% ../../nbs/02_data/14_outputs.ipynb #09ab0005-1
+
 def _row_logprobs(found):  # Numbers, or dicts with a token and its log-probability
     return chat_logprobs(found) if are_objects(found) else dict(logprobs=list(found))
 
@@ -650,14 +653,6 @@ def _row_top(found):  # For each token a dict, a list of pairs, or a list of num
     return [list(map(tuple, pairs(at))) for at in found]
 
 
-def _row_text(cell):  # Of a cell, in which a list of one text is that text
-    cell = _as_list(cell)
-    cell = cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
-    if not isinstance(cell, str):
-        raise ValueError(f"it must have a text, found {shown(cell)}")
-    return cell
-
-
 def _sample_logprobs(record, cells):
     "Log-probabilities of the samples of a row, in their order."
     values = _list_of(cells["sample_logprobs"], "sample_logprobs")
@@ -666,23 +661,31 @@ def _sample_logprobs(record, cells):
             f"there must be log-probabilities of every sample, found {len(record.samples)} samples and "
             f"log-probabilities of {len(values)}"
         )
-    told = [
+    fields = [
         _row_logprobs(_list_of(found, "sample_logprobs")) if not _is_empty(found) else {} for found in values
     ]
-    return [replace(sample, **parts) for sample, parts in zip(record.samples, told)]
+    return [replace(sample, **known) for sample, known in zip(record.samples, fields)]
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0006
+def _row_text(cell):  # Text of a cell; a list of one text is that text
+    cell = _as_list(cell)
+    cell = cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
+    if not isinstance(cell, str):
+        raise ValueError(f"it must have a text, found {shown(cell)}")
+    return cell
+
+
 def _table_items(records, columns=None):
-    "Rows as (cells by meaning, all other cells, name of the document, item that a system was asked)."
+    "Rows as (cells by meaning, all other cells, is there an id, name of the document, question to the system)."
     fields = list(map(nested_fields, records))
     columns = _guess_columns(dict.fromkeys(name for row in fields for name in row), columns)
     used = [part for name in columns.values() for part in (name, *name.split("+"))]
     id_part = columns["id"].partition("+")[0] if "+" in columns.get("id", "") else None
-    asked = _item_column(columns)
-    return [((*_cells_of(row, columns, used), row.get(id_part), cell_of(row, asked)), 1) for row in fields]
+    question = _item_column(columns)
+    return [((*_cells_of(row, columns, used), row.get(id_part), cell_of(row, question)), 1) for row in fields]
 
 
-def _item_column(columns):  # The id without the system, or the source where there is no id
+def _item_column(columns):  # The id without the system, or the source when there is no id
     parts = [part for part in columns.get("id", "").split("+") if part != columns.get("system")]
     return "+".join(parts) or columns.get("source", "")
 
@@ -704,15 +707,15 @@ def _name_of(cell):
 
 
 def _read_row(item, name):
-    "A row of a table; an empty cell of a list is none."
-    cells, rest, named, document, asked = item
+    "A row of a table; an empty cell of a list counts as missing."
+    cells, rest, named, document, question = item
     if named and cells.get("id", "") == "":
         raise ValueError(f"{name} has no id; every item needs one")
     lists = {role: cell for role, cell in cells.items() if not (isinstance(cell, str) and cell == "")}
     missing = Generation(None, missing="missing text")
     text = Generation(_row_text(cells["text"])) if "text" in cells else missing
     found = _OutputRecord(str(cells.get("id", name)), text, extra=rest)
-    found.system, found.item = map(_name_of, (lists.get("system"), asked))
+    found.system, found.item = map(_name_of, (lists.get("system"), question))
     if text is missing:
         return found
     for role, read in _ROW_PARTS.items():
@@ -791,11 +794,11 @@ def _load_json(path):
 
 
 def _helm_states(found, path):
-    "States of a HELM run, each with the scores of the file beside it."
-    states, beside = found.get("request_states"), path.with_name("per_instance_stats.json")
-    if not states or not beside.exists():
+    "States of a HELM run, each with its scores from per_instance_stats.json."
+    states, scores = found.get("request_states"), path.with_name("per_instance_stats.json")
+    if not states or not scores.exists():
         return states
-    entries = [dict(entry, instance=dict(entry, id=entry["instance_id"])) for entry in _load_json(beside)]
+    entries = [dict(entry, instance=dict(entry, id=entry["instance_id"])) for entry in _load_json(scores)]
     means = {
         _helm_run(entry): {stat["name"]["name"]: stat["mean"] for stat in entry["stats"] if "mean" in stat}
         for entry in entries
@@ -860,7 +863,7 @@ def _arrow_table(file):
         return pa.ipc.open_stream(source).read_all()
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0028
-_BY_NAME = "hub:"  # As in hub:OWNER/NAME:SPLIT
+_BY_NAME = "hub:"  # Start of hub:OWNER/NAME:SPLIT
 
 
 def _load_by_name(name):
@@ -878,8 +881,8 @@ def _load_by_name(name):
 def _raw_outputs(
     path,  # File, folder of parts, of a saved dataset or of a HELM run, or hub:OWNER/NAME:SPLIT
     **where,  # `sheet` and `header_row` of `table_records`
-) -> list:  # Raw records, as they stand in the file
-    "Raw records of a file of outputs; a file that cannot be read says what is wrong."
+) -> list:  # Raw records, unchanged
+    "Raw records of a file of outputs; the error for an unreadable file states what is wrong."
     if str(path).startswith(_BY_NAME):
         return check_records(_load_by_name(str(path)), Path(path))
     path = Path(path)
@@ -897,7 +900,7 @@ def _raw_outputs(
 
 # %% ../../nbs/02_data/14_outputs.ipynb #39ebd29e
 def _read_items(raw, name, columns):
-    "One record per item; where an item cannot be read, a record without a text that says why."
+    "One record per item; an item that cannot be read is a record without a text, and with the reason."
     entry, found = OUTPUT_FORMATS[name], []
     items = entry.items(raw, columns) if columns else entry.items(raw)
     for i, (item, rows) in enumerate(items, 1):
@@ -907,10 +910,8 @@ def _read_items(raw, name, columns):
         except ValueError as e:
             record = _OutputRecord(place, Generation(None, missing=_UNREAD + str(e)))
         except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as e:
-            lacks = (
-                f"a record lacks what {entry.title} has ({type(e).__name__}: {e}). Expected: {entry.fields}"
-            )
-            record = _OutputRecord(place, Generation(None, missing=_UNREAD + lacks))
+            why = f"a record differs from {entry.title} ({type(e).__name__}: {e}). Expected: {entry.fields}"
+            record = _OutputRecord(place, Generation(None, missing=_UNREAD + why))
         record.rows = rows
         found.append(record)
     return found
@@ -926,7 +927,7 @@ def _checked_answer(text, field):
 
 
 def _checked_record(record):
-    "A record whose texts were checked: what cannot be used is gone, and told in its problems."
+    "A record with checked texts: values that cannot be used are removed and listed in its problems."
     record.text, found = _checked_answer(record.text, "logprobs")
     record.problems += found
     samples, dropped = [], Counter()
@@ -945,19 +946,19 @@ def _checked_record(record):
     return record
 
 
-def _refuse_lost(records, path):
-    "Refuse a file in which no item has a field, because what it holds cannot be."
-    lost = {}
+def _refuse_unusable(records, path):
+    "Refuse a file in which no item has a usable value of a field."
+    unusable = {}
     for record in records:
         for problem in record.problems:
-            if problem.lost and problem.fatal:
-                lost.setdefault(problem.field, []).append((record, problem))
-    for name, found in lost.items():
+            if problem.dropped and problem.fatal:
+                unusable.setdefault(problem.field, []).append((record, problem))
+    for name, found in unusable.items():
         have = OUTPUT_PARTS.get(name, lambda record: record.text.tokens is not None)
         if not any(map(have, records)):
             record, problem = found[0]
-            said = f", found {problem.found}" if problem.found else ""
-            raise ValueError(f"{path.name}, {name} of item {record.id!r}: {problem.why}{said}")
+            value = f", found {problem.found}" if problem.found else ""
+            raise ValueError(f"{path.name}, {name} of item {record.id!r}: {problem.why}{value}")
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0008
 _NOUNS = "refusal", "tool call", "failed request", "conversation", "missing text"
@@ -1000,27 +1001,41 @@ def _check_ids(records):
 
 
 def _problem_notes(records):
-    "One note for each kind of problem: how many items have it, and the first."
+    "One note for each kind of problem, with the number of items that have it, and the first."
     kinds = {}
     for record in records:
         for problem in record.problems:
-            kinds.setdefault((problem.field, problem.why, problem.lost), []).append((record, problem))
-    for (name, why, lost), found in kinds.items():
+            kinds.setdefault((problem.field, problem.why, problem.dropped), []).append((record, problem))
+    for (name, why, dropped), found in kinds.items():
         have = len({id(record) for record, _ in found})
         record, problem = found[0]
-        said = f", {problem.found}" if problem.found else ""
-        of = f"{name.replace('_', ' ')} of {have} of {len(records)} items" + " not used" * lost
-        yield f"{of}: {why} (the first {record.id!r}{said})"
+        value = f", {problem.found}" if problem.found else ""
+        of = f"{name.replace('_', ' ')} of {have} of {len(records)} items" + " not used" * dropped
+        yield f"{of}: {why} (the first {record.id!r}{value})"
 
 
 def _end_notes(records):
-    "How many texts are not whole, and why."
+    "Notes on the number of texts that are cut, and why."
     ends = Counter(record.text.finish for record in records if record.text.finish)
     yield from (f"{n} of {len(records)} texts {'were' if n > 1 else 'was'} {why}" for why, n in ends.items())
 
 # %% ../../nbs/02_data/14_outputs.ipynb #2fb60170
+def _check_systems(groups, records):
+    counts = Counter((item, record.system) for item, rows in groups.items() for record in rows)
+    if twice := [f"{item!r} of {system}" for (item, system), n in counts.items() if n > 1]:
+        raise ValueError(
+            f"these stand twice: {preview(twice)}. A row is the answer of one system to one item. Further "
+            "answers of a system go into a column samples; equal questions need ids of their own"
+        )
+    if unnamed := [record.id for record in records if record.system is None and record.item is not None]:
+        raise ValueError(
+            f"these rows name no system: {preview(unnamed)}. Where several systems answer an item, every "
+            "row says which"
+        )
+
+
 def _by_system(records):
-    "Rows of each item where several systems answer it, else none; each row gets a name of its own."
+    "Rows of each item if several systems answer one; each row gets a name of its own."
     groups = {}
     for record in records:
         if record.system is not None and record.item is not None:
@@ -1035,38 +1050,24 @@ def _by_system(records):
     return list(groups.values())
 
 # %% ../../nbs/02_data/14_outputs.ipynb #2fb60170-1
-def _blank_is_missing(groups):  # In CSV an empty answer and none look the same
+def _blank_is_missing(groups):  # In CSV an empty answer and a missing one look the same
     for rows in groups:
         for record in rows:
             if record.text.text == "":
                 record.text = Generation(None, missing="missing text")
 
 
-def _check_systems(groups, records):
-    counts = Counter((item, record.system) for item, rows in groups.items() for record in rows)
-    if twice := [f"{item!r} of {system}" for (item, system), n in counts.items() if n > 1]:
-        raise ValueError(
-            f"these stand twice: {preview(twice)}. A row is the answer of one system to one item. Further "
-            "answers of a system go into a column samples; equal questions need ids of their own"
-        )
-    if lacking := [record.id for record in records if record.system is None and record.item is not None]:
-        raise ValueError(
-            f"these rows name no system: {preview(lacking)}. Where several systems answer an item, every "
-            "row says which"
-        )
-
-
 def _with_others(groups):
-    "Give each text those of the other systems; a list with a note on them."
+    "Give each text those of the other systems; returns a list with a note on them."
     for rows in groups:
         there = [record for record in rows if record.text.text is not None]
         for record in there:
             record.others = [other.text.text for other in there if other is not record]
     rows = [record for rows in groups for record in rows]
     systems, alone = list(dict.fromkeys(record.system for record in rows)), [r.others for r in rows].count([])
-    said = f"{len(groups)} items are answered by {len(systems)} systems ({preview(systems, 5)})"
-    said += f"; {alone} of the texts have no answer of another system" * (alone > 0)
-    return [said] * (len(groups) > 0)
+    note = f"{len(groups)} items are answered by {len(systems)} systems ({preview(systems, 5)})"
+    note += f"; {alone} of the texts have no answer of another system" * (alone > 0)
+    return [note] * (len(groups) > 0)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0011
 def _score_column(values):  # Numbers of a column, or None; and a note
@@ -1083,11 +1084,11 @@ def _score_column(values):  # Numbers of a column, or None; and a note
         words = {str(value).strip().lower() for value in there}
         return truths, "" if words <= {"true", "false"} else "yes counts as 1 and no as 0"
     if any(good):
-        return None, f"holds words beside numbers, such as {shown(there[good.index(False)])}"
+        return None, f"holds words and numbers, such as {shown(there[good.index(False)])}"
     return None, "holds no numbers"
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0011-1
-def _float(value):  # NaN where it is missing, or beyond all numbers
+def _float(value):  # NaN for a missing value and for a number that is too large
     try:
         return math.nan if value is None or value == "" else float(value)
     except OverflowError:
@@ -1095,7 +1096,7 @@ def _float(value):  # NaN where it is missing, or beyond all numbers
 
 
 def _take_scores(records, certain):
-    "Turn what stands beside the items into scores, column by column; the rest is told in notes."
+    "Turn the other fields of the items into scores, column by column; the rest is named in notes."
     flat = [nested_fields(record.extra) for record in records]
     names = dict.fromkeys(name for row in flat for name in row)
     names = [name for name in names if not any(isinstance(row.get(name), dict) for row in flat)]
@@ -1115,7 +1116,7 @@ def _take_scores(records, certain):
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0013
 def _with_sources(records, data):
-    "Sources, references and scores of a file of requests, put beside the replies."
+    "Add sources, references and scores of a file of requests to the replies."
     named = {_first_given(raw.get("custom_id"), raw.get("id"), ""): raw for raw in data}
     if not any(record.id in named or record.item in named for record in records):
         raise ValueError(
@@ -1124,12 +1125,12 @@ def _with_sources(records, data):
         )
     for record in records:
         raw = named.get(record.id) or named.get(record.item) or {}
-        record.source = _asked(raw) or record.source
+        record.source = _request_text(raw) or record.source
         _take_extra(record, raw, [*_ENVELOPE, "id", "method", "url"])
 
 
-def _say_missing(outputs):
-    "Note what some or all records lack; where all do, how to get it."
+def _note_missing(outputs):
+    "Note the parts that some or all records do not have; if none has it, also how to get it."
     remedies, n = OUTPUT_FORMATS[outputs.format].remedies, len(outputs.records)
     for part in OUTPUT_PARTS:
         have, name = outputs.count(part), part.replace("_", " ")
@@ -1144,7 +1145,7 @@ def _say_missing(outputs):
 def _format_of(raw, name):
     if name and name not in OUTPUT_FORMATS:
         raise ValueError(f"no format is called {name!r}; there are {list(OUTPUT_FORMATS)}")
-    first = raw[:100]  # Some of which may be failures, which look like nothing
+    first = raw[:100]  # Several, because a failed request has no format
     return name or next(known for known, entry in OUTPUT_FORMATS.items() if any(map(entry.recognise, first)))
 
 
@@ -1158,7 +1159,7 @@ def _records_of(raw, name, path, columns):
         records = list(map(_checked_record, _read_items(raw, name, columns)))
     except (KeyError, TypeError, AttributeError) as e:
         raise ValueError(
-            f"{path.name} looks like {OUTPUT_FORMATS[name].title}, but a record lacks what that has "
+            f"{path.name} looks like {OUTPUT_FORMATS[name].title}, but a record differs from it "
             f"({type(e).__name__}: {e}). Expected: {OUTPUT_FORMATS[name].fields}"
         ) from e
     except ValueError as e:
@@ -1168,11 +1169,11 @@ def _records_of(raw, name, path, columns):
         _blank_is_missing(groups)
     records, notes = _present(records, raw, name, path)
     _in_file(path, _check_ids, records)
-    _refuse_lost(records, path)
+    _refuse_unusable(records, path)
     return records, notes + _with_others(groups)
 
 
-def _in_file(path, function, records):  # Errors name the file
+def _in_file(path, function, records):  # Result of a function whose errors shall name the file
     try:
         return function(records)
     except ValueError as e:
@@ -1184,10 +1185,10 @@ _SEVERAL = "the first reply to an item is the text that is scored, the others ar
 
 def read_outputs(
     path,  # File, folder of parts or of a saved dataset, or hub:OWNER/NAME:SPLIT
-    format: str = None,  # Key of `OUTPUT_FORMATS`; recognised by the fields when None
-    columns: dict = None,  # For tables: meaning (key of `OWN_COLUMNS`) -> column
+    format: str = None,  # Key of `OUTPUT_FORMATS`; recognised by its fields when None
+    columns: dict = None,  # Meaning (key of `OWN_COLUMNS`) -> column, for tables
     data=None,  # File with the requests, when the outputs do not hold them
-    **where,  # Of tables: sheet of a workbook, and header_row with the names of columns
+    **where,  # Options of tables: sheet of a workbook, and header_row with the names of columns
 ) -> Outputs:  # Records, and notes about what is missing
     """Outputs of a language model as other tools write them.
 
@@ -1211,5 +1212,5 @@ def read_outputs(
     outputs.notes += [*_problem_notes(records), *_end_notes(records), *_take_scores(records, name == "uqlm")]
     if outputs.count("samples") and name in ("openai", "vllm", "inspect", "helm", "lighteval"):
         outputs.notes.append(_SEVERAL)
-    _say_missing(outputs)
+    _note_missing(outputs)
     return outputs

@@ -22,16 +22,16 @@ _RESPONSES, _SOURCES = "ragtruth/response.jsonl", "ragtruth/source_info.jsonl"
 
 def _marked_characters(
     spans: list,  # (start, end), end not included; they may overlap
-    length: int,  # Of the text
+    length: int,  # Number of characters of the text
 ) -> np.ndarray:  # Booleans, one per character
-    "Which characters of a text lie in a span."
+    "Whether each character of a text lies in a span."
     marked = np.zeros(length, bool)
     for start, end in spans:
         marked[start:end] = True
     return marked
 
 # %% ../../nbs/02_data/12_ragtruth.ipynb #33f35d9d
-def _span(label, record, i):  # (start, end), type, and whether its text stands there
+def _span(label, record, i):  # (start, end), type, and whether its text is at this place
     start, end, kind = label["start"], label["end"], label["label_type"]
     row, text = f"record {i + 1} (id {record['id']!r})", record["response"]
     if kind not in SPAN_TYPES:
@@ -47,7 +47,7 @@ def _span(label, record, i):  # (start, end), type, and whether its text stands 
     return (start, end), kind, label.get("text", "").strip() == text[start:end].strip()
 
 # %% ../../nbs/02_data/12_ragtruth.ipynb #33f35d9d-1
-def _reply(record, i):  # One row
+def _reply(record, i):  # Columns of one reply
     text, row = record["response"], f"record {i + 1} (id {record['id']!r})"
     if not (isinstance(text, str) and isinstance(record["labels"], list)):
         raise bad_record(_RESPONSES, row, "no text or no list of labels", "Fetch the file again")
@@ -70,7 +70,7 @@ def _reply(record, i):  # One row
     )
 
 
-def _source(record, i):
+def _source(record, i):  # Columns of one source
     task, source = record["task_type"], record["source_info"]
     if task not in RAGTRUTH_TASKS:
         raise bad_record(
@@ -84,7 +84,7 @@ RAGTRUTH_QUALITY = ("unmarked", "no_span", "no_conflict", "no_baseless")  # Larg
 
 
 def ragtruth(
-    folder=None,  # Folder that holds ragtruth/response.jsonl and its twin; cache and mirror when None
+    folder=None,  # Folder that contains the folder ragtruth; the cache and the mirror when None
     # id, document, task, source, prompt, model, split, state ('good' ...), text, spans, elsewhere (spans
     # whose text stands elsewhere), and `RAGTRUTH_QUALITY`
 ) -> pd.DataFrame:
@@ -93,7 +93,7 @@ def ragtruth(
     Raises
     ------
     DataNotAtHand
-        When a file is in none of these folders.
+        When a file is missing.
     BadData
         When a record is not as documented; the message names the file and the record.
     """
@@ -104,9 +104,9 @@ def ragtruth(
             raise bad_record(
                 name, "ids", f"some twice: {preview(twice)}", "Each needs its own: fetch it again"
             )
-    if lost := sorted(set(replies["document"]) - set(sources["document"])):
+    if missing := sorted(set(replies["document"]) - set(sources["document"])):
         raise bad_record(
-            _RESPONSES, "source_id", preview(lost), f"{_SOURCES} does not have them: fetch both again"
+            _RESPONSES, "source_id", preview(missing), f"{_SOURCES} does not have them: fetch both again"
         )
     table = replies.merge(sources, on="document", validate="m:1")
     first = ["id", "document", "task", "source", "prompt"]

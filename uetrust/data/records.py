@@ -92,8 +92,8 @@ def _github_home(repository, file="", commit=""):
 
 _FALKE_HOME = (
     "the archive summary-correctness-v1.0 of Falke et al. 2019 (TUdatalib); a copy is "
-    "data/falke-correctness in "
-    "the GitHub repository W4ngatang/qags at 38966f7dead1bd5b89f128255c9219c35e3a7a3e"
+    "data/falke-correctness in the GitHub repository W4ngatang/qags at "
+    "38966f7dead1bd5b89f128255c9219c35e3a7a3e"
 )
 _TRUE_SCORES_HOME = (
     "the per-summary scores of TRUE that the readme of "
@@ -125,6 +125,8 @@ BENCHMARK_FILES |= {
     )
     for dataset in ("cnndm", "xsum")
 }
+
+# %% ../../nbs/02_data/03_records.ipynb #13adafad
 BENCHMARK_FILES |= {
     f"cogensumm/{name}.json": _BenchmarkFile(
         _FALKE_HOME, _PAIRS if name == "val_sentence_pairs" else _LABELLED
@@ -183,6 +185,8 @@ BENCHMARK_FILES |= {
         ("id", "sentence1", "sentence2", "label"),
     ),
 }
+
+# %% ../../nbs/02_data/03_records.ipynb #53315599
 _RAGTRUTH_HOME = _github_home("ParticleMedia/RAGTruth", "dataset", "09a5954dce0fd6858215858ef464d38aae108807")
 BENCHMARK_FILES |= {
     "ragtruth/response.jsonl": _BenchmarkFile(
@@ -201,7 +205,7 @@ BENCHMARK_FILES |= {
 def benchmark_path(
     name: str,  # A name of `BENCHMARK_FILES`; the file may also end in .gz
     folder=None,  # Folder with the files; the cache and the mirror when None
-) -> Path:  # The file
+) -> Path:  # Path of the file
     "Path of a benchmark file; when it is missing, the error says where to get it and what it should hold."
     if name not in BENCHMARK_FILES:
         raise ValueError(
@@ -228,7 +232,7 @@ def bad_record(
     where,  # Place in the file, such as 'record 3'
     found,  # What was found there
     remedy,  # What to do about it
-) -> BadData:  # To be raised
+) -> BadData:  # Error to raise
     "Error for a record that is not as declared."
     return BadData(f"{file}, {where}: found {found}. {remedy}")
 
@@ -255,9 +259,9 @@ def _table(text, name):
 def of_records(
     make,  # Function of (record, its position)
     records,  # Records of a file
-    name,  # Name of the file
+    name,  # Name of the file, for the error
 ) -> list:  # What `make` returns for each
-    "Values made of the records of a file; a record of another structure is named."
+    "Values made of the records of a file; the error for a record of another structure says which it is."
     made = []
     for i, record in enumerate(records):
         try:
@@ -290,7 +294,7 @@ def require_fields(
 # %% ../../nbs/02_data/03_records.ipynb #eda78a79-3
 def read_records(
     name: str,  # A name of `BENCHMARK_FILES`
-    folder=None,  # As in `benchmark_path`
+    folder=None,  # Folder with the files; the cache and the mirror when None
 ) -> list:  # One dictionary per record, in the order of the file
     "Records of a benchmark file, each with the declared fields."
     path = benchmark_path(name, folder)
@@ -309,11 +313,11 @@ def read_records(
 
 # %% ../../nbs/02_data/03_records.ipynb #8d736e45
 def consistency_label(
-    value,  # As it stands in the file
+    value,  # Label in the words of the file
     yes: tuple,  # Words for consistent
     no: tuple,  # Words for not consistent
-    file: str,  # For the error
-    row: str,  # For the error
+    file: str,  # Name of the file, for the error
+    row: str,  # Place in the file, for the error
 ) -> int:  # 1 consistent, 0 not
     "Consistency label of a record: 1 or 0 for the words of its file."
     if str(value) in yes:
@@ -329,8 +333,8 @@ def consistency_label(
 # %% ../../nbs/02_data/03_records.ipynb #8d736e45-1
 def majority_vote(
     votes: list,  # 1 consistent, 0 not, one per judge
-    file: str = "",  # For the error
-    row: str = "",  # For the error
+    file: str = "",  # Name of the file, for the error
+    row: str = "",  # Place in the file, for the error
 ) -> int:  # 1 when more than half of the judges say so, else 0
     "Majority vote of the judges of a text."
     if not votes:
@@ -364,16 +368,16 @@ def _require_texts(record, texts, file):
 
 
 class _DistinctRecords(NamedTuple):
-    "Records that make a table, and how many do not"
+    "Records of a table, and the number of those left out"
 
     records: list  # In the order of the file
     left_out: dict  # Reason -> number of records
 
 
 def _distinct_records(
-    rows: list,  # As for `tidy_benchmark`
+    rows: list,  # Dictionaries, see `tidy_benchmark`
     texts=("source", "hypothesis"),  # Columns that must not be empty
-    file: str = "",  # For errors
+    file: str = "",  # Name of the file, for errors
 ) -> _DistinctRecords:
     "Records with all texts, each once; two of one id with different content are an error."
     first, left_out = {}, Counter()
@@ -394,7 +398,7 @@ def _distinct_records(
 def tidy_benchmark(
     rows: list,  # Dictionaries with id, row (place in the file) and some of `BENCHMARK_COLUMNS`
     dataset: str,  # Name of the set
-    file: str,  # For errors
+    file: str,  # Name of the file, for errors
     texts=("source", "hypothesis"),  # Columns that must not be empty
     published: int | None = None,  # Number of published records, checked unless None
 ) -> pd.DataFrame:  # `BENCHMARK_COLUMNS`

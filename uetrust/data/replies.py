@@ -18,8 +18,8 @@ def _parts(tokens, logprobs, top):
 
 def chat_logprobs(
     content: list,  # [{token, logprob, top_logprobs: [{token, logprob}]}]
-) -> dict:  # tokens, logprobs and, when they are there, top_logprobs of a `Generation`
-    "What a chat says of its tokens."
+) -> dict:  # Fields tokens, logprobs and, if the reply has them, top_logprobs of a `Generation`
+    "Tokens and log-probabilities of a reply of a chat."
     top = [[(other["token"], other["logprob"]) for other in at.get("top_logprobs") or []] for at in content]
     return _parts([at["token"] for at in content], [at["logprob"] for at in content], top)
 
@@ -31,8 +31,8 @@ def _completion_logprobs(found):  # {tokens, token_logprobs, top_logprobs: [{tok
 
 def server_logprobs(
     found: dict,  # `choices[].logprobs` of a reply, or None
-) -> dict:  # tokens, logprobs and, when they are there, top_logprobs of a `Generation`
-    "What a server says of the tokens of a text, in a chat or a plain completion."
+) -> dict:  # Fields tokens, logprobs and, if the reply has them, top_logprobs of a `Generation`
+    "Tokens and log-probabilities of a reply of a server, in a chat or a plain completion."
     if not found:
         return {}
     if found.get("content"):
@@ -40,14 +40,14 @@ def server_logprobs(
     return _completion_logprobs(found) if found.get("token_logprobs") else {}
 
 # %% ../../nbs/02_data/13_replies.ipynb #14ab0007-2
-def _unnamed(i):  # A token of which only the number is known
+def _unnamed(i):  # Text of a token of which only the number is known
     return f"<id {i}>"
 
 
 def vllm_logprobs(
     output: dict,  # `outputs[]`: token_ids, and logprobs with {token id: {logprob, rank, decoded_token}} each
-) -> dict:  # tokens, logprobs and, when they are there, top_logprobs of a `Generation`
-    "What a dump of vLLM says of the tokens of a text."
+) -> dict:  # Fields tokens, logprobs and, if the reply has them, top_logprobs of a `Generation`
+    "Tokens and log-probabilities of a text in a dump of vLLM."
     ids, found = output.get("token_ids") or [], output.get("logprobs")
     if not found:
         return {}
@@ -66,9 +66,9 @@ def vllm_logprobs(
 
 # %% ../../nbs/02_data/13_replies.ipynb #14ab0007-3
 def sglang_logprobs(
-    meta: dict,  # `meta_info`: output_token_logprobs, [log-probability, id, text] each, and a list of such
-) -> dict:  # tokens, logprobs and, when they are there, top_logprobs of a `Generation`
-    "What a reply of SGLang says of the tokens of a text."
+    meta: dict,  # `meta_info`; its lists hold [log-probability, id, text] per token
+) -> dict:  # Fields tokens, logprobs and, if the reply has them, top_logprobs of a `Generation`
+    "Tokens and log-probabilities of a reply of SGLang."
     if not meta.get("output_token_logprobs"):
         return {}
 
@@ -85,100 +85,97 @@ _ENDS = (
     | dict.fromkeys(("content_filter", "SAFETY"), "stopped by a content filter")
     | dict(refusal="refusal")
     | dict.fromkeys(("tool_calls", "function_call", "tool_use"), "tool call")
-)  # Why a server ended a text -> why the text is not whole, or not there
+)  # Reason of the server -> why the text is cut or missing
+
+
+def _text_of_part(part):
+    return part.get("text") if part.get("type", "text") in ("text", "output_text", "input_text") else None
 
 
 def text_of(
     content,  # A text, or parts: [{type, text}]
-) -> str | None:  # None where no part is a text
+) -> str | None:  # None when no part is a text
     "The text of a message; parts of another kind, such as reasoning and images, are left out."
     if not isinstance(content, list):
         return content
-    texts = [part if isinstance(part, str) else _of_part(part) for part in content]
-    return (
-        "".join(text for text in texts if text is not None)
-        if any(text is not None for text in texts)
-        else None
-    )
+    texts = [part if isinstance(part, str) else _text_of_part(part) for part in content]
+    found = [text for text in texts if text is not None]
+    return "".join(found) if found else None
 
 # %% ../../nbs/02_data/13_replies.ipynb #14ab0010-1
-def _of_part(part):
-    return part.get("text") if part.get("type", "text") in ("text", "output_text", "input_text") else None
-
-
 def _generation_of(
-    text,  # Of the message; None where it has none
+    text,  # Text of the message; None when it has none
     end,  # Why the server stopped: 'stop', 'length', 'content_filter', ...
-    refused=None,  # What the model said instead, or None
+    refused=None,  # Refusal of the model, or None
     called=None,  # Tools that the model called, or None
-    reasoned=None,  # Reasoning beside the text, or None
-    **parts,  # Of `Generation`: tokens, logprobs, top_logprobs
+    reasoned=None,  # Reasoning in addition to the text, or None
+    **fields,  # Fields of `Generation`: tokens, logprobs, top_logprobs
 ) -> Generation:
     "A text and how it ended; without a text, the reason."
     if text is not None and not isinstance(text, str):
         raise ValueError(f"its content must be a text, found {type(text).__name__}")
     why = _ENDS.get(end)
-    if text and why not in ("refusal",):
-        return Generation(text, finish=why if why != "tool call" else None, **parts)
+    if text and why != "refusal":
+        return Generation(text, finish=why if why != "tool call" else None, **fields)
     if refused or why == "refusal":
         return Generation(None, missing="refusal")
     if called or why == "tool call":
         return Generation(None, missing="tool call")
     if why:
         cut = why == _ENDS["length"]
-        return Generation(
-            None, missing="reasoning without an answer" if cut and reasoned else f"empty text, {why}"
-        )
-    return Generation(text, **parts) if text is not None else Generation(None, missing="reply without a text")
+        missing = "reasoning without an answer" if cut and reasoned else f"empty text, {why}"
+        return Generation(None, missing=missing)
+    return (
+        Generation(text, **fields) if text is not None else Generation(None, missing="reply without a text")
+    )
 
 # %% ../../nbs/02_data/13_replies.ipynb #14ab0011
-def _of_choice(choice):  # Of a chat or plain completion
+def _generation_of_choice(choice):  # Choice of a chat or plain completion
     if "message" not in choice:
-        return _generation_of(
-            choice.get("text"), choice.get("finish_reason"), **server_logprobs(choice.get("logprobs"))
-        )
+        tokens = server_logprobs(choice.get("logprobs"))
+        return _generation_of(choice.get("text"), choice.get("finish_reason"), **tokens)
     message = choice["message"] or {}
     return _generation_of(
         text_of(message.get("content")),
         choice.get("finish_reason") or choice.get("stop_reason"),
-        message.get("refusal"),
-        message.get("tool_calls") or message.get("function_call"),
-        message.get("reasoning_content") or message.get("reasoning"),
+        refused=message.get("refusal"),
+        called=message.get("tool_calls") or message.get("function_call"),
+        reasoned=message.get("reasoning_content") or message.get("reasoning"),
         **server_logprobs(choice.get("logprobs")),
     )
 
 # %% ../../nbs/02_data/13_replies.ipynb #14ab0011-1
-def _of_response(body):  # Of the Responses API: {output: [{type: message, content: [...]}, ...]}
+def _generation_of_response(body):  # Responses API: {output: [{type: message, content: [...]}, ...]}
     items = body["output"]
     parts = [part for item in items if item.get("type") == "message" for part in item.get("content") or []]
-    said = [part for part in parts if part.get("type") == "output_text"]
-    told = chat_logprobs([at for part in said for at in part.get("logprobs") or []]) if said else {}
+    texts = [part for part in parts if part.get("type") == "output_text"]
+    tokens = chat_logprobs([at for part in texts for at in part.get("logprobs") or []]) if texts else {}
     return _generation_of(
-        text_of(said) if said else None,
+        text_of(texts) if texts else None,
         (body.get("incomplete_details") or {}).get("reason"),
-        any(part.get("type") == "refusal" for part in parts),
-        any(str(item.get("type")).endswith("_call") for item in items),
-        any(item.get("type") == "reasoning" for item in items),
-        **(told if told.get("tokens") else {}),
+        refused=any(part.get("type") == "refusal" for part in parts),
+        called=any(str(item.get("type")).endswith("_call") for item in items),
+        reasoned=any(item.get("type") == "reasoning" for item in items),
+        **(tokens if tokens.get("tokens") else {}),
     )
 
 
-def _of_message(body):  # Of a messages API: {role, content: [{type: text, text}], stop_reason}
+def _generation_of_message(body):  # Messages API: {role, content: [{type: text, text}], stop_reason}
     parts = body["content"]
     called = isinstance(parts, list) and any(part.get("type") == "tool_use" for part in parts)
-    return _generation_of(text_of(parts) or None, body.get("stop_reason"), None, called)
+    return _generation_of(text_of(parts) or None, body.get("stop_reason"), called=called)
 
 
 def are_objects(
-    value,  # Anything
-) -> bool:
-    "Whether a value is a list of at least one object and of nothing else."
+    value,  # Any value of a file
+) -> bool:  # False for an empty list
+    "Whether a value is a list of objects and of nothing else."
     return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
 
 # %% ../../nbs/02_data/13_replies.ipynb #14ab0011-2
 def is_reply(
-    body,  # Anything
-) -> bool:
+    body,  # Any value of a file
+) -> bool:  # True for a chat, a completion, a response or a message
     "Whether an object is a reply of a server."
     if not isinstance(body, dict):
         return False
@@ -191,20 +188,20 @@ def is_reply(
 
 # %% ../../nbs/02_data/13_replies.ipynb #14ab0011-3
 def replies_in(
-    body: dict,  # Of which `is_reply` says yes
+    body: dict,  # Object for which `is_reply` is true
 ) -> list:  # A `Generation` for each of its choices, in their order
     "Texts of a reply, with their tokens, and why one is missing or cut."
     if are_objects(body.get("choices")):
         ordered = sorted(body["choices"], key=lambda choice: choice.get("index") or 0)
-        return list(map(_of_choice, ordered))
-    return [_of_response(body) if "output" in body else _of_message(body)]
+        return list(map(_generation_of_choice, ordered))
+    return [_generation_of_response(body) if "output" in body else _generation_of_message(body)]
 
 # %% ../../nbs/02_data/13_replies.ipynb #14ab0015
 def _is_piece(record):
     return are_objects(record.get("choices")) and "delta" in record["choices"][0]
 
 
-def _joined(pieces):  # One reply from its pieces
+def _joined(pieces):  # The reply that its pieces make
     whole = {}
     for choice in (choice for piece in pieces for choice in piece["choices"]):
         kept = whole.setdefault(choice.get("index") or 0, dict(content="", logprobs=[], end=None, refusal=""))
@@ -226,9 +223,9 @@ def _joined(pieces):  # One reply from its pieces
 
 
 def joined_pieces(
-    records: list,  # Raw records of a file
-) -> list:  # (record, how many records it was made of)
-    "Records of which those that are pieces of one streamed reply are joined."
+    records: list,  # Records of a file, as read
+) -> list:  # (record, number of records that it was made of)
+    "Records in which the pieces of each streamed reply are joined."
     streams, found = {}, []
     for record in records:
         if _is_piece(record):

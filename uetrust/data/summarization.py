@@ -26,7 +26,7 @@ from uetrust.data.records import (
 CNNDM_ROWS = dict(train=287113, validation=13368, test=11490)
 
 # %% ../../nbs/02_data/04_summarization.ipynb #de4081f0-1
-def _absent(name, why):
+def _absent(name, why):  # Error for a split that is neither a file nor on the hub
     return DataNotAtHand(
         f"data not at hand: {name}: {why}, and it is not in the cache or the mirror either: put it "
         f"there as {name}, or allow the network. Its home is {BENCHMARK_FILES[name].where}"
@@ -47,7 +47,7 @@ def cnndm(
     split: str,  # 'train', 'validation' or 'test'
     folder=None,  # Folder with the files; cache, mirror and hub when None
     complete: bool = True,  # Raise if the number of articles is not the published one
-) -> pd.DataFrame:  # As from `tidy_benchmark`; source and reference, no hypothesis
+) -> pd.DataFrame:  # Columns of `tidy_benchmark`; source and reference, no hypothesis
     "CNN/DM, version 3.0.0: articles and their highlights."
     if split not in SPLITS:
         raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
@@ -84,12 +84,12 @@ def _xsum_articles(folder):  # id -> article
     return xsum("test").set_index("id")["document"].to_dict()
 
 # %% ../../nbs/02_data/04_summarization.ipynb #6093e99b-1
-def _articles(which, wanted, folder):  # id -> article, for the ids that exist
+def _articles(which, ids, folder):  # id -> article, for the ids that exist
     if which == "xsum":
         return _xsum_articles(folder)
     found = {}
     for split in ("test", "validation"):
-        if set(wanted) - set(found):
+        if set(ids) - set(found):
             found |= cnndm(split, folder, complete=False).set_index("id")["source"].to_dict()
     return found
 
@@ -97,18 +97,18 @@ def _articles(which, wanted, folder):  # id -> article, for the ids that exist
 def with_articles(
     rows: list,  # Records that name an article in doc
     which: str,  # 'cnndm' or 'xsum'
-    file: str,  # For the error
-    folder=None,  # As in `cnndm`
+    file: str,  # Name of the file, for the error
+    folder=None,  # Folder with the files; cache, mirror and hub when None
     one_line: bool = False,  # Line breaks of the article become blanks, as in TRUE
 ) -> list:  # The same records, each with its article as source
     "Records with the articles that they name."
     articles = _articles(which, [row["doc"] for row in rows], folder)
-    if lost := [row for row in rows if row["doc"] not in articles]:
+    if missing := [row for row in rows if row["doc"] not in articles]:
         raise bad_record(
             file,
-            lost[0]["row"],
+            missing[0]["row"],
             (
-                f"the article {lost[0]['doc']!r}, which {which} does not have (so in {len(lost)} of "
+                f"the article {missing[0]['doc']!r}, which {which} does not have (so in {len(missing)} of "
                 f"{len(rows)} records)"
             ),
             "Put the whole splits test and validation of CNN/DM 3.0.0, and test of XSum, into the folder",
@@ -144,9 +144,9 @@ def _rose_rows(record, row, part, name):  # One row per system of a document
 
 def rose(
     part: str,  # A name of `ROSE_DOCUMENTS`, such as 'cnndm_protocol_gpt3'
-    folder=None,  # As in `cnndm`
+    folder=None,  # Folder with the files; cache, mirror and hub when None
     complete: bool = True,  # Raise if the number of documents is not the published one
-) -> pd.DataFrame:  # As from `tidy_benchmark`, human: ACU in [0,1]; and normalized_acu
+) -> pd.DataFrame:  # Columns of `tidy_benchmark`, human: ACU in [0,1]; and normalized_acu
     "RoSE: system summaries and their ACU scores, one row per document and system."
     if part not in ROSE_DOCUMENTS:
         raise ValueError(f"part must be one of {list(ROSE_DOCUMENTS)}, got {part!r}")

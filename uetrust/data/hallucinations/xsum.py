@@ -19,7 +19,7 @@ from ..download import fetch_file
 from ..records import FETCH_AGAIN, bad_record, of_records
 
 # %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #46ec4e2c
-XSUM_RELEASED_NAMES = {  # System -> how the file of scores spells it
+XSUM_RELEASED_NAMES = {  # System -> its name in the file of scores
     "BERTS2S": "bert_withckpt",
     "TranS2S": "bert_nockpt",
     "PtGen": "ptgen",
@@ -36,12 +36,12 @@ XSUM_ANNOTATION_ROWS = dict(spans=11185, votes=5597, scores=1992)
 _PEOPLE = ("wid_0", "wid_1", "wid_2")
 
 
-def _annotation_rows(part, columns):  # Dictionaries of texts
+def _annotation_rows(part, columns):  # Rows of a file as dictionaries of texts
     file = XSUM_ANNOTATION_FILES[part]
     header, *rows = [*csv.reader(io.StringIO(read_text(fetch_file(file)), newline=""))] or [[]]
-    if lost := [column for column in columns if column not in header]:
+    if missing := [column for column in columns if column not in header]:
         expected = f"Expected are {list(columns)}. {FETCH_AGAIN}"
-        raise bad_record(file, "line 1", f"no column {preview(lost)}", expected)
+        raise bad_record(file, "line 1", f"no column {preview(missing)}", expected)
     if odd := [i for i, row in enumerate(rows) if len(row) != len(header)]:
         found = f"{len(rows[odd[0]])} fields, perhaps half a file"
         raise bad_record(file, f"record {odd[0] + 1}", found, f"Expected are {len(header)}. {FETCH_AGAIN}")
@@ -51,7 +51,7 @@ def _annotation_rows(part, columns):  # Dictionaries of texts
     return [dict(zip(header, row)) for row in rows]
 
 # %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #46ec4e2c-1
-def _pick(row, i, part, column, words):  # What a word stands for
+def _pick(row, i, part, column, words):  # Value of a declared word
     if row[column] not in words:
         found = f"{column} {row[column]!r}"
         expected = f"Expected is one of {list(words)}. {FETCH_AGAIN}"
@@ -85,6 +85,10 @@ def _own_names(*names):
     return {name: name for name in names}
 
 # %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #90b15f9d
+def _plain(text):
+    return text.replace("\\'", "'")
+
+
 def _span_row(row, i):
     part = "spans"
     places = [f"hallucinated_span_{side}" for side in ("start", "end")]
@@ -108,10 +112,6 @@ def _span_row(row, i):
     )
 
 # %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #90b15f9d-1
-def _plain(text):
-    return text.replace("\\'", "'")
-
-
 def xsum_spans() -> pd.DataFrame:
     # 11,185 rows: document, system, summary, person, type (missing: nothing marked), span, start, end
     "Spans that people marked as hallucinated, one row per span or per person who marked none."
@@ -144,7 +144,7 @@ def xsum_votes() -> pd.DataFrame:  # 5,597 rows: document, system, summary, pers
     return _once(pd.DataFrame(rows), ["document", "system", "person"], "votes")
 
 # %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #cbfe7364
-XSUM_METRICS = dict(  # Column -> how the file spells it
+XSUM_METRICS = dict(  # Column -> its name in the file
     rouge_1="R1", rouge_2="R2", rouge_l="RL", bertscore="BERTScore", entailment="Entailment"
 )
 XSUM_QUALITIES = dict(faithful="Faithful", factual="Factual")  # Judgements by people
@@ -166,7 +166,7 @@ def xsum_summaries() -> pd.DataFrame:
     Raises
     ------
     DataNotAtHand
-        When a file is in none of the places where it is looked for, and cannot be fetched.
+        When a file is neither on this machine nor downloadable.
     BadData
         When a row is not as declared; the message names the file, the row and what to do.
     """
@@ -196,9 +196,9 @@ def _marked_share(part):  # Share of words inside the spans of one person
 
 
 def faithful_by_spans(
-    spans: pd.DataFrame,  # As `xsum_spans` gives them
+    spans: pd.DataFrame,  # Rows of `xsum_spans`
 ) -> pd.Series:  # Index document, system
-    "Share of words that no span holds whole, mean over people."
+    "Share of words that no span covers whole, mean over people."
     keys = ["document", "system"]
     shares = {key: _marked_share(part) for key, part in spans.groupby([*keys, "person"])}
     marked = pd.Series(shares).rename_axis([*keys, "person"])
@@ -206,7 +206,7 @@ def faithful_by_spans(
 
 # %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #0afe8709-1
 def factual_by_votes(
-    votes: pd.DataFrame,  # As `xsum_votes` gives them
+    votes: pd.DataFrame,  # Rows of `xsum_votes`
 ) -> pd.Series:  # Index document, system; summaries without a vote are not in it
     "Mean vote of the people who voted."
     return votes.groupby(["document", "system"])["factual"].mean().dropna()
