@@ -3065,6 +3065,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                      'uetrust/generation/decoding.py'),
                                              'uetrust.generation.decoding.Decoding.texts': ( '06_generation/decoding.html#decoding.texts',
                                                                                              'uetrust/generation/decoding.py'),
+                                             'uetrust.generation.decoding._check_decoding': ( '06_generation/decoding.html#_check_decoding',
+                                                                                              'uetrust/generation/decoding.py'),
                                              'uetrust.generation.decoding.chat_messages': ( '06_generation/decoding.html#chat_messages',
                                                                                             'uetrust/generation/decoding.py'),
                                              'uetrust.generation.decoding.check_decoding_size': ( '06_generation/decoding.html#check_decoding_size',
