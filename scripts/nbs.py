@@ -1,10 +1,14 @@
 """nbs.py run [NB...]    export, execute in place, clean, stamp; without a name all but the experiments
 nbs.py pages [PROFILE]   give the experiment notebooks the outputs of a finished run of PROFILE (demo)
-nbs.py check             export in sync, clean, executed, headings and links fine
+nbs.py answers           list in data/answers.csv what the experiments answer
+nbs.py check             export in sync, clean, executed, small cells, headings, links and answers fine
 """
 
+import ast
+import csv
 import difflib
 import hashlib
+import io
 import json
 import os
 import re
@@ -24,6 +28,8 @@ ENV = os.environ | {
 }
 MAX_OUTPUT = 400_000  # Characters of stored output that a notebook may carry
 MAX_CELL = 15  # Lines of a code cell of an experiment
+MAX_EXPORTED = 40  # Lines of an exported cell, with its directive
+ANSWERS = ROOT / "data" / "answers.csv"
 
 
 def sh(*command, cwd=ROOT):
@@ -64,12 +70,24 @@ def stamp(path):
     write(path, nb)
 
 
+def export(paths):
+    "Export some notebooks; the last call renews the index of all names"
+    from nbdev.export import nb_export
+
+    for path in paths[:-1]:
+        nb_export(path)
+    sh("nbdev-export", "--path", paths[-1])
+
+
 def run(names):
-    sh("nbdev-export")
-    for path in names or [path for path in notebooks() if not is_experiment(path)]:
-        sh("nbdev-test", "--save", "--n-workers", "0", str(path))
-        stamp(Path(path).resolve())
-    sh("nbdev-clean")
+    from nbdev.clean import nbdev_clean
+
+    paths = [Path(name).resolve() for name in names] or [p for p in notebooks() if not is_experiment(p)]
+    export(paths)
+    for path in paths:
+        sh("nbdev-test", "--save", "--n-workers", "0", path)
+        stamp(path)
+        nbdev_clean(fname=path)
 
 
 # Outputs of experiments
@@ -97,7 +115,38 @@ def pages(profile="demo"):
         write(ROOT / notebook, given_outputs(read(ROOT / notebook), read(executed)))
         stamp(ROOT / notebook)
     sh("nbdev-clean")
+    ANSWERS.write_text(answers(), encoding="utf-8")
     print(f"{len(first)} pages show {profile}")
+
+
+# Answers of experiments
+def answer_of(nb):
+    "Paragraphs that the last cell with `page.answer` shows"
+    marked = [
+        cell
+        for cell in nb["cells"]
+        if "page.answer(" in "".join(cell["source"]) and cell["cell_type"] == "code"
+    ]
+    outputs = marked[-1]["outputs"] if marked else []
+    shown = ["".join(output.get("data", {}).get("text/markdown", "")) for output in outputs]
+    return [paragraph for text in shown for paragraph in text.split("\n\n") if paragraph.strip()]
+
+
+def question_of(nb):
+    "The line below the title of a page"
+    lines = [line for text in cells(nb, "markdown") for line in text.splitlines()]
+    return next((line[2:] for line in lines if line.startswith("> ")), "")
+
+
+def answers():
+    "CSV of all answers: page, question, and a paragraph in each row"
+    table = io.StringIO()
+    rows = csv.writer(table, lineterminator="\n")
+    rows.writerow(["page", "question", "answer"])
+    for path in filter(is_experiment, notebooks()):
+        nb, name = read(path), path.relative_to(ROOT / "nbs" / "experiments").with_suffix("").as_posix()
+        rows.writerows([name, question_of(nb), text] for text in answer_of(nb))
+    return table.getvalue()
 
 
 # Checks
@@ -160,6 +209,25 @@ def text_problems(path, nb):
             yield f"link {link!r} leads to no file"
 
 
+def is_example(source):
+    return bool(source.strip()) and not source.startswith("#|")
+
+
+def cell_problems(path, nb):
+    "An exported cell is small and has one public definition; its notebook has an example for each"
+    exported = [source for source in cells(nb, "code") if re.match(r"#\|\s*exports?\b", source)]
+    for source in exported:
+        first = next((line for line in source.splitlines() if not line.startswith(("#|", "@"))), source)
+        if (lines := len(source.rstrip().splitlines())) > MAX_EXPORTED:
+            yield f"an exported cell of {lines} lines, more than {MAX_EXPORTED}: {first!r}"
+        defined = [n for n in ast.parse(source).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+        if len(public := [node.name for node in defined if node.name[0] != "_"]) > 1:
+            yield f"an exported cell with {len(public)} public definitions: {', '.join(public)}"
+    examples = sum(map(is_example, cells(nb, "code")))
+    if exported and examples < len(exported) - 1:  # Imports need none
+        yield f"{examples} examples of {len(exported)} exported cells"
+
+
 def experiment_problems(path, nb):
     "An experiment chooses, calls and shows"
     if not is_experiment(path):
@@ -184,9 +252,11 @@ def readme_problems():
 
 def check():
     bad = [*sync_problems(), *readme_problems()]
+    if not ANSWERS.exists() or ANSWERS.read_text(encoding="utf-8") != answers():
+        bad.append("data/answers.csv: run scripts/nbs.py answers")
     for path in notebooks():
         nb = read(path)
-        for problems in (stored_problems, text_problems, experiment_problems):
+        for problems in (stored_problems, text_problems, cell_problems, experiment_problems):
             bad += [f"{path.relative_to(ROOT)}: {problem}" for problem in problems(path, nb)]
     print("\n".join(bad) or f"{len(notebooks())} notebooks in sync, clean, executed, links and headings fine")
     return bool(bad)
@@ -194,6 +264,10 @@ def check():
 
 if __name__ == "__main__":
     command, *rest = sys.argv[1:] or ["help"]
-    if command not in ("run", "pages", "check"):
-        sys.exit(__doc__)
-    sys.exit({"run": lambda: run(rest), "pages": lambda: pages(*rest), "check": check}[command]())
+    commands = {
+        "run": lambda: run(rest),
+        "pages": lambda: pages(*rest),
+        "answers": lambda: print(ANSWERS.write_text(answers(), encoding="utf-8"), "characters"),
+        "check": check,
+    }
+    sys.exit(commands[command]() if command in commands else __doc__)
