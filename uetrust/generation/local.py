@@ -263,7 +263,7 @@ SOURCES_ONCE = "sdpa_sources_once"  # Name of the implementation of attention
 
 def _attention_to_sources(
     module,  # Attention layer of a transformers model
-    query: torch.Tensor,  # Queries of the next token of each text, shape [R,H,1,D]; of several tokens if R is B
+    query: torch.Tensor,  # Queries of the next token of R texts, shape [R,H,1,D]; of several tokens if R is B
     key: torch.Tensor,  # Keys of the sources, shape [B,H,S,D]; the R / B texts of a source are adjacent
     value: torch.Tensor,  # Values of the sources, shape [B,H,S,D]
     attention_mask: torch.Tensor | None,  # Mask of the sources, shape [B,1,1,S]
@@ -425,7 +425,7 @@ def decode_batch(
     model: Model,  # Loaded model
     ids_of: list,  # Token ids of each prompt
     settings: Decoding,  # Resolved settings
-    keys: list = None,  # For each prompt the seeds of its texts, None for a greedy one; beam search without it
+    keys: list = None,  # For each prompt the seeds of its texts, None for a greedy one; else beam search
     stopping=(),  # Stopping criteria of transformers for the texts with seeds
 ) -> list:  # For each prompt the token ids of its texts
     "Token ids of the texts that a model generates for a batch of prompts."
@@ -450,6 +450,12 @@ def decode_batch(
         texts = [_until_end(text, end_tokens(model)) for text in found.tolist()]
     per = len(texts) // len(ids_of)
     return [texts[i : i + per] for i in range(0, len(texts), per)]
+
+# %% ../../nbs/06_generation/03_local.ipynb #d7ba765c
+def _scores_with_start(texts, scores, penalty):
+    "Pairs of text and score, with the start token counted in the length."
+    penalty = 1.0 if penalty is None else penalty
+    return [(text, score * (len(text) / (len(text) + 1)) ** penalty) for text, score in zip(texts, scores)]
 
 # %% ../../nbs/06_generation/03_local.ipynb #dd1828d7
 @network_pass
@@ -486,12 +492,6 @@ def beam_hypotheses(
         [(text, score) for text, score in scored[i : i + settings.beams] if score > -1e8]
         for i in range(0, len(scored), settings.beams)
     ]
-
-
-def _scores_with_start(texts, scores, penalty):
-    "Pairs of text and score, with the start token counted in the length."
-    penalty = 1.0 if penalty is None else penalty
-    return [(text, score * (len(text) / (len(text) + 1)) ** penalty) for text, score in zip(texts, scores)]
 
 # %% ../../nbs/06_generation/03_local.ipynb #d5aec7f7-2
 def check_can_write(
@@ -586,9 +586,8 @@ def _batch_rows(model, names, prompts, settings):
     for name, texts, beam in zip(names, drawn, beams):
         kinds = dict(greedy=texts[:1], sample=texts[1:], beam=beam)
         cut = prompts[name][1]
-        rows.append(
-            [row for kind in kinds for row in _bank_rows(model, name, cut, settings, kind, kinds[kind])]
-        )
+        by_kind = [_bank_rows(model, name, cut, settings, kind, own) for kind, own in kinds.items()]
+        rows.append([row for own in by_kind for row in own])
     return rows
 
 # %% ../../nbs/06_generation/03_local.ipynb #d5aec7f7-5
