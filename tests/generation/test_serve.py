@@ -475,7 +475,7 @@ def test_who_stops_in_the_middle_of_a_request_or_a_reply_is_cut_and_stops_nobody
         sender = raw_post(url, GOOD, missing=5)
         others = [pool.submit(ask, url, model=name, max_tokens=3, temperature=0) for _ in range(20)]
         assert len({tuple(texts(other.result())) for other in others}) == 1
-        until(lambda: "a client was cut: too slow" in lines and "POST /v1/completions 408" in lines)
+        until(lambda: "a client was disconnected: too slow" in lines and "POST /v1/completions 408" in lines)
         assert b"did not arrive within 2 s" in sender.makefile("rb").read()
         assert b"[DONE]" not in until_broken(reader)
 

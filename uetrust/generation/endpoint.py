@@ -79,7 +79,7 @@ class _EndpointMethods:
         if not re.fullmatch(r"\w*", self.key_env):
             raise ValueError(
                 "key_env (--key-env) is the name of an environment variable: letters, digits and _. The "
-                "given value is none, and may be the key itself, so it is not shown: put the key into a variable"
+                "given value is not a name, and not shown, as it may be the key: put the key into a variable"
             )
         _check_address(self.url, self.secret)
         for name in ("price_in", "price_out", "budget", "retries"):
