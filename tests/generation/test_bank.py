@@ -63,8 +63,8 @@ def test_a_shard_gives_back_every_value(tmp_path_factory, drawn):
             ABOUT | dict(texts=dict(greedy=1, sample=0, beam=0)),
         )
     )
-    for wanted, read in zip(mine, got.to_dict("records")):
-        for name, value in wanted.items():
+    for expected, read in zip(mine, got.to_dict("records")):
+        for name, value in expected.items():
             assert (pd.isna(read[name]) is True) if value is None else read[name] == value, (
                 name,
                 value,
@@ -305,8 +305,8 @@ def test_a_folder_made_otherwise_is_refused_before_anything_changes(bank):
 
 @pytest.mark.parametrize("size", [0, -1, 2.5, "3", True])
 def test_a_bank_of_an_impossible_size_is_refused(bank, size):
-    told = json.loads((bank / "bank.json").read_text())
-    (bank / "bank.json").write_text(json.dumps(told | dict(size=size)))
+    manifest = json.loads((bank / "bank.json").read_text())
+    (bank / "bank.json").write_text(json.dumps(manifest | dict(size=size)))
     with pytest.raises(BadShard, match=f"at least 1 is needed, found size = {size!r}"):
         read_bank(bank)
 

@@ -106,7 +106,8 @@ def test_a_setting_outside_its_range_is_refused_by_name_in_python_and_in_setting
             Decoding(**{setting: float(text) if setting in ("temperature", "top_p") else int(text)})
         with pytest.raises(ValueError) as error:
             parse_section("generator", "mine", {setting: text}, types)
-        said = str(error.value)
+        message = str(error.value)
         assert (
-            said.startswith(f"settings.ini [generator.mine] {setting} = {text}: expected") and "than" in said
+            message.startswith(f"settings.ini [generator.mine] {setting} = {text}: expected")
+            and "than" in message
         )

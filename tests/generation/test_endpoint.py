@@ -63,15 +63,18 @@ def test_texts_and_logprobs_are_those_of_the_server(cache, chat):
         rows = generate_remotely(endpoint(url, chat=chat, logprobs=True), SAMPLES, SETTINGS, cache)
     assert len(rows) == 8 * 4 and len(log["seen"]) == 16
     requests = {
-        (asked["prompt"] if not chat else asked["messages"][0]["content"], asked["temperature"]): asked
-        for asked in log["seen"]
+        (
+            request["prompt"] if not chat else request["messages"][0]["content"],
+            request["temperature"],
+        ): request
+        for request in log["seen"]
     }
     for row in rows:
-        asked = requests[
+        request = requests[
             SETTINGS.prompt.replace("{source}", SAMPLES.set_index("id").loc[row["sample"], "source"]),
             float(row["kind"] == "sample"),
         ]
-        words = written(asked, row["k"])
+        words = written(request, row["k"])
         assert (
             row["text"] == " ".join(words)
             and row["logprobs"] == [-(j + 1) / 8 for j in range(len(words))]
@@ -151,21 +154,21 @@ def test_another_seed_is_another_request(cache):
     assert (
         len(
             {
-                asked.key
-                for asked in text_requests(
+                request.key
+                for request in text_requests(
                     Endpoint("http://x/v1", "m", send_seed=False, per_call=1), SAMPLES, SETTINGS
                 )
             }
         )
         == 8 * 4
     ), "unseeded requests for different texts must not share a reply"
-    assert not {asked.key for asked in first} & {
-        asked.key
-        for asked in text_requests(Endpoint("http://x/v1", "other"), SAMPLES, replace(SETTINGS, seed=1))
+    assert not {request.key for request in first} & {
+        request.key
+        for request in text_requests(Endpoint("http://x/v1", "other"), SAMPLES, replace(SETTINGS, seed=1))
     }
-    assert not {asked.key for asked in first} & {
-        asked.key
-        for asked in text_requests(
+    assert not {request.key for request in first} & {
+        request.key
+        for request in text_requests(
             Endpoint("http://x/v1", "m", revision="2"), SAMPLES, replace(SETTINGS, seed=1)
         )
     }
@@ -243,14 +246,14 @@ def test_all_kinds_of_faults_at_once(cache):
     assert (
         len(rows) == 32
         and len(log["served"]) == 16
-        and len({value_digest(asked) for asked in log["served"]}) == 16
+        and len({value_digest(request) for request in log["served"]}) == 16
     )
 
 
 @pytest.mark.parametrize(
     "code,body,calls,attempts",
     [
-        (400, "unknown field n", 2, 1),  # May be about one text: the other one is asked for
+        (400, "unknown field n", 2, 1),  # May be about one text: the other one is sent
         (401, "bad key", 1, 1),
         (404, "no such model", 1, 1),
         (429, '{"error":{"code":"insufficient_quota"}}', 1, 1),
@@ -326,12 +329,12 @@ def test_drawn_texts_have_temperature_1_unless_another_is_asked_for():
 
 
 def test_provenance_states_what_a_server_was_asked_for():
-    plain, asked = (
+    plain, with_top = (
         _endpoint_provenance(endpoint("http://127.0.0.1:9/v1", **more), "d", "g", SETTINGS)["settings"]
         for more in ({}, dict(logprobs=True, top_logprobs=3))
     )
     assert (plain["temperature"], plain["top_p"], plain["top_k"]) == (1, 1, 0)
-    assert (plain.get("top_logprobs"), asked["top_logprobs"]) == (None, 3)
+    assert (plain.get("top_logprobs"), with_top["top_logprobs"]) == (None, 3)
 
 
 def test_retry_after_is_respected(cache):
@@ -422,7 +425,7 @@ def test_raw_replies_are_kept_under_the_digest_of_their_request(cache, tmp_path)
     assert {key for key, _, _ in kept} == {
         request.key for request in text_requests(endpoint(url), SAMPLES, SETTINGS)
     }
-    assert all(json.loads(raw) == completion(json.loads(asked)["body"], True) for _, asked, raw in kept)
+    assert all(json.loads(raw) == completion(json.loads(request)["body"], True) for _, request, raw in kept)
 
 
 SCRIPT = """
@@ -476,7 +479,7 @@ def test_killed_three_times_it_pays_at_most_the_request_under_way_again(tmp_path
 # Money
 def paid(log, toy):
     return sum(
-        toy.cost(30, sum(len(written(asked, i)) for i in range(asked["n"]))) for asked in log["served"]
+        toy.cost(30, sum(len(written(request, i)) for i in range(request["n"]))) for request in log["served"]
     )
 
 
@@ -493,7 +496,7 @@ def test_the_budget_is_never_passed(cache, budget, concurrency):
     assert (
         done
         or sum(cache.spent())
-        + toy.cost(*max(asked.most_tokens for asked in text_requests(toy, SAMPLES, SETTINGS)))
+        + toy.cost(*max(request.most_tokens for request in text_requests(toy, SAMPLES, SETTINGS)))
         > budget
     ), "it stopped although there was enough"
 
@@ -520,7 +523,7 @@ def test_what_the_server_may_have_counted_stays_set_aside_until_the_reply(cache)
         assert cache.unsure() == (1, pytest.approx(2 * most)) and len(log["seen"]) == 3
         with pytest.raises(EndpointError, match="in 3 attempts"):
             generate_remotely(toy, *one)
-        assert cache.unsure() == (1, pytest.approx(2 * most)), "bounded, however often it is asked"
+        assert cache.unsure() == (1, pytest.approx(2 * most)), "bounded, however often it is sent"
         generate_remotely(toy, *one)
     assert cache.unsure() == (0, 0) and cache.spent() == (pytest.approx(paid(log, toy)), 0)
     assert len(set(log["idempotency"])) == 1
@@ -552,8 +555,8 @@ def test_a_claim_that_is_left_is_free_for_others(tmp_path):
         assert ours.reserve("a", 0.1, 1, stop) is None
         theirs.release(ticket, counted=False)
         assert ours.spent() == (0, 0) and (ticket := ours.reserve("a", 0.6, 1))
-        asked = text_requests(Endpoint("http://x/v1", "m"), SAMPLES, SETTINGS)[0]._replace(key="a")
-        ours.settle(ticket, asked, json.dumps(completion(asked.body, True)), 0.1)
+        request = text_requests(Endpoint("http://x/v1", "m"), SAMPLES, SETTINGS)[0]._replace(key="a")
+        ours.settle(ticket, request, json.dumps(completion(request.body, True)), 0.1)
         assert theirs.reserve("a", 0.6, 1) is None and theirs.spent() == (0.1, 0)
         theirs.reserve("b", 0.2, 1)
     with ReplyCache(tmp_path / "c") as later:
@@ -598,20 +601,20 @@ def test_a_cache_of_an_older_version_is_opened_and_its_reservations_can_be_relea
     with sqlite3.connect(tmp_path / "c") as old:
         old.execute("create table reply(key text primary key, request text, reply text, cost real)")
         old.execute("create table pending(id integer primary key, key text, cost real)")
-        asked = text_requests(Endpoint("http://x/v1", "m"), SAMPLES, SETTINGS)[0]
-        old.execute("insert into pending(key, cost) values (?, 0.7)", (asked.key,))
+        request = text_requests(Endpoint("http://x/v1", "m"), SAMPLES, SETTINGS)[0]
+        old.execute("insert into pending(key, cost) values (?, 0.7)", (request.key,))
         old.execute("insert into reply values ('odd', '{}', '7', -5)")
     with ReplyCache(tmp_path / "c") as cache:
         assert cache.spent() == (0, 0.7) and cache.get("odd") is None
-        ticket = cache.reserve(asked.key, 0.2, 1)
-        cache.settle(ticket, asked, json.dumps(completion(asked.body, True)), 0.1)
+        ticket = cache.reserve(request.key, 0.2, 1)
+        cache.settle(ticket, request, json.dumps(completion(request.body, True)), 0.1)
         assert cache.spent() == (0.1, 0)
 
 
 @pytest.mark.parametrize("top_p", [0.55, 0.75, 0.95])
 def test_top_p_is_sent_as_it_is(top_p):
     requests = text_requests(Endpoint("http://x/v1", "m"), SAMPLES, replace(SETTINGS, top_p=top_p))
-    assert [asked.body["top_p"] for asked in requests[:2]] == [1, top_p]
+    assert [request.body["top_p"] for request in requests[:2]] == [1, top_p]
 
 
 def test_a_budget_holds_over_restarts(tmp_path):
@@ -636,7 +639,7 @@ def test_a_dry_run_sends_nothing_and_bounds_the_cost(cache):
         toy = endpoint(url, price_in=1, price_out=5, budget=9)
         costs = estimate_cost(toy, SAMPLES, SETTINGS, cache)
         assert costs["budget_left"] == estimate_cost(toy, SAMPLES, SETTINGS)["budget_left"] == toy.budget
-        sent = [canonical_json(asked.body) for asked in text_requests(toy, SAMPLES, SETTINGS)]
+        sent = [canonical_json(request.body) for request in text_requests(toy, SAMPLES, SETTINGS)]
         assert costs["tokens_in"] == len("".join(sent).encode()) // 4, "a token has about four bytes"
         assert not log["seen"] and (costs["requests"], costs["cached"], costs["tokens_out"]) == (
             16,
@@ -691,8 +694,8 @@ def test_the_key_goes_to_the_server_and_nowhere_else(tmp_path, monkeypatch, capf
 @pytest.mark.parametrize("key", [KEY, "x"])
 def test_a_reply_is_kept_as_it_came_whatever_the_key(cache, monkeypatch, key):
     monkeypatch.setenv("MY_KEY", key)
-    told = json.dumps(dict(choices=[dict(message=dict(content=f"The next exam of {KEY}"))]))
-    with server([(200, {}, told), (401, {}, f"no {key}")]) as (url, _):
+    quote = json.dumps(dict(choices=[dict(message=dict(content=f"The next exam of {KEY}"))]))
+    with server([(200, {}, quote), (401, {}, f"no {key}")]) as (url, _):
         toy = endpoint(url, key_env="MY_KEY", concurrency=1)
         with pytest.raises(EndpointError, match=r"HTTP 401: no \*\*\*"):
             generate_remotely(toy, SAMPLES[:1], SETTINGS, cache)
@@ -738,16 +741,16 @@ def test_addresses_that_cannot_work_or_carry_a_key_are_refused(url):
     assert KEY not in str(error.value)
 
 
-@pytest.mark.parametrize("secret, said", [("12345678", "a***b"), ("1234567", "a1234567b")])
-def test_a_key_of_eight_signs_is_masked_wherever_it_stands_and_a_shorter_one_as_a_word(secret, said):
-    assert masked(f"a{secret}b", secret) == said and masked(f"key {secret}!", secret) == "key ***!"
+@pytest.mark.parametrize("secret, shown", [("12345678", "a***b"), ("1234567", "a1234567b")])
+def test_a_key_of_eight_signs_is_masked_wherever_it_stands_and_a_shorter_one_as_a_word(secret, shown):
+    assert masked(f"a{secret}b", secret) == shown and masked(f"key {secret}!", secret) == "key ***!"
 
 
 @pytest.mark.parametrize(
-    "retries, said", [(0, "in 1 attempt:"), (1, "in 2 attempts:"), (2, "in 3 attempts:")]
+    "retries, count", [(0, "in 1 attempt:"), (1, "in 2 attempts:"), (2, "in 3 attempts:")]
 )
-def test_attempts_are_counted_in_the_error(cache, retries, said):
-    with server([(500, {}, "oops")] * 99) as (url, _), pytest.raises(EndpointError, match=said):
+def test_attempts_are_counted_in_the_error(cache, retries, count):
+    with server([(500, {}, "oops")] * 99) as (url, _), pytest.raises(EndpointError, match=count):
         toy = endpoint(url, concurrency=1, retries=retries)
         generate_remotely(toy, SAMPLES[:1], replace(SETTINGS, samples=0), cache)
 

@@ -121,8 +121,8 @@ def test_what_a_model_thinks_is_kept_and_is_no_part_of_the_text(tmp_path, conten
 
 @pytest.mark.parametrize("field,instead", [("temperature", "null"), ("max_tokens", "max_completion_tokens")])
 def test_a_field_that_a_model_refuses_is_named_with_what_to_send(tmp_path, field, instead):
-    said = f"Unsupported parameter: '{field}' is not supported with this model."
-    server = served("", json.dumps(dict(error=dict(message=said))))
+    message = f"Unsupported parameter: '{field}' is not supported with this model."
+    server = served("", json.dumps(dict(error=dict(message=message))))
     endpoint = Endpoint(f"http://127.0.0.1:{server.server_port}/v1", "m", retries=0)
     try:
         with ReplyCache(tmp_path / "replies.sqlite") as cache:

@@ -136,10 +136,10 @@ def test_a_network_that_cannot_attend_to_one_copy_gets_copies(monkeypatch):
     eager, broken = tiny("bart"), tiny("bart")
     eager.model.set_attn_implementation("eager")
     monkeypatch.setattr(broken.model, "set_attn_implementation", lambda name: None)
-    wanted = texts(generate_texts(tiny("bart"), SAMPLES, SETTINGS))
+    expected = texts(generate_texts(tiny("bart"), SAMPLES, SETTINGS))
     seen = sources_attended_to(monkeypatch)
     for model in (eager, broken):
-        assert texts(generate_texts(model, SAMPLES, SETTINGS)) == wanted
+        assert texts(generate_texts(model, SAMPLES, SETTINGS)) == expected
         assert not model.shares_sources and model.pads_prompts
     assert not seen
 

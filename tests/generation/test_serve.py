@@ -216,8 +216,8 @@ def test_logprobs_are_those_of_read_whatever_the_sampling(url, model, fields):
     ), "the end token has its log-probability too"
 
 
-def close(found, wanted):
-    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
 def test_echo_gives_the_logprobs_of_a_given_text(url, model):
@@ -270,9 +270,9 @@ def test_no_logprobs_unless_asked(url):
 @pytest.mark.parametrize("fields", [dict(temperature=0), dict(n=3, seed=5), dict(seed=2, top_k=5)])
 def test_a_stream_is_the_reply_in_pieces(url, chat, fields):
     whole, chunks = ask(url, chat, max_tokens=12, **fields), streamed(url, chat, max_tokens=12, **fields)
-    wanted = [choice["finish_reason"] for choice in whole["choices"]]
-    assert joined(chunks, len(wanted)) == list(zip(texts(whole), wanted))
-    assert {chunk["id"] for chunk in chunks} == {whole["id"]} and len(chunks) > 3 * len(wanted)
+    expected = [choice["finish_reason"] for choice in whole["choices"]]
+    assert joined(chunks, len(expected)) == list(zip(texts(whole), expected))
+    assert {chunk["id"] for chunk in chunks} == {whole["id"]} and len(chunks) > 3 * len(expected)
 
 
 @pytest.mark.parametrize("chat", [True, False])
@@ -387,7 +387,7 @@ def test_a_client_that_leaves_at_work_frees_the_queue(stepwise, stream):
     until(lambda: stepped.steps == 3)
     leaving.close()
     stepped.free.release(1000)
-    until(lambda: any("lost" in line for line in lines))
+    until(lambda: any("broken" in line for line in lines))
     assert stepped.steps < 10 and texts(ask(url, max_tokens=3, temperature=0))
 
 
@@ -407,7 +407,7 @@ def test_a_client_that_leaves_the_queue_is_not_written_for(stepwise):
     with open_stream(url, True, **LONG) as first, ThreadPoolExecutor(1) as pool:
         until(lambda: stepped.calls == 1)
         raw_post(url, GOOD).close()
-        until(lambda: any("lost" in line for line in lines))
+        until(lambda: any("broken" in line for line in lines))
         third = pool.submit(ask, url, max_tokens=3, temperature=0)
         stepped.free.release(1000)
         assert texts(third.result()) and list(events(first))[-1] == "[DONE]" and stepped.calls == 2
@@ -475,7 +475,7 @@ def test_who_stops_in_the_middle_of_a_request_or_a_reply_is_cut_and_stops_nobody
         sender = raw_post(url, GOOD, missing=5)
         others = [pool.submit(ask, url, model=name, max_tokens=3, temperature=0) for _ in range(20)]
         assert len({tuple(texts(other.result())) for other in others}) == 1
-        until(lambda: "a client was cut: too slow" in lines and "POST /v1/completions 408" in lines)
+        until(lambda: "a client was disconnected: too slow" in lines and "POST /v1/completions 408" in lines)
         assert b"did not arrive within 2 s" in sender.makefile("rb").read()
         assert b"[DONE]" not in until_broken(reader)
 

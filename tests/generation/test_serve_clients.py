@@ -64,7 +64,7 @@ def served(request):
             server.wait(60)
 
 
-def asked(clients, script, *arguments):
+def run_client(clients, script, *arguments):
     "What a script of tests/fixtures/clients prints last"
     command = [clients / "python", FIXTURES / "clients" / script, *map(str, arguments)]
     done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=300)
@@ -85,7 +85,7 @@ def written(model, ids, stops=(), new=NEW):
 @pytest.fixture(scope="module")
 def openai(clients, served):
     url, name, _, _ = served
-    return asked(clients, "ask_openai.py", url, name, QUESTION)
+    return run_client(clients, "ask_openai.py", url, name, QUESTION)
 
 
 def test_openai_gets_the_texts_of_the_weights(openai, served):
@@ -179,7 +179,7 @@ def tasks(questions, tmp_path_factory):
 @pytest.fixture(scope="module")
 def harness(clients, served, tasks):
     url, name, folder, _ = served
-    return asked(clients, "ask_lm_eval.py", url, name, folder, tasks)
+    return run_client(clients, "ask_lm_eval.py", url, name, folder, tasks)
 
 
 @pytest.mark.parametrize("run", ["alone", "batched"])

@@ -51,8 +51,8 @@ def stop_strings(text):
 def test_a_text_ends_before_the_first_stop_string(url, whole):
     for stop in stop_strings(whole["text"]):
         (choice,) = ask(url, **WRITE, stop=stop)["choices"]
-        wanted = (whole["text"].split(stop)[0], "stop")
-        assert (choice["text"], choice["finish_reason"]) == wanted, stop
+        expected = (whole["text"].split(stop)[0], "stop")
+        assert (choice["text"], choice["finish_reason"]) == expected, stop
 
 
 def test_of_several_stop_strings_the_one_that_is_complete_first_counts(url, whole):
@@ -159,7 +159,7 @@ def test_what_may_begin_a_stop_string_waits():
 
 def test_memory_that_ends_repeats_no_stop(url, monkeypatch):
     fields = dict(prompt=PROMPTS[0], n=4, seed=1, max_tokens=12, stop=["e"])
-    wanted, real = texts(ask(url, **fields)), server.decode_batch
+    expected, real = texts(ask(url, **fields)), server.decode_batch
 
     def twice(model, ids_of, settings, keys, *rest):
         found = real(model, ids_of, settings, keys, *rest)
@@ -175,8 +175,8 @@ def test_memory_that_ends_repeats_no_stop(url, monkeypatch):
 
     monkeypatch.setattr(server, "decode_batch", twice)
     monkeypatch.setattr(server, "halve_when_out_of_memory", halved)
-    assert texts(ask(url, **fields)) == wanted
-    assert [text for text, _ in joined(streamed(url, **fields), 4)] == wanted
+    assert texts(ask(url, **fields)) == expected
+    assert [text for text, _ in joined(streamed(url, **fields), 4)] == expected
 
 
 # (b) Prompts
@@ -220,8 +220,8 @@ def test_several_prompts_are_streamed(url, n):
     fields = dict(prompt=PROMPTS, n=n, seed=2, max_tokens=8, echo=True, stop=["e "])
     whole = ask(url, **fields)
     chunks = streamed(url, **fields, stream_options=dict(include_usage=True))
-    wanted = [(choice["text"], choice["finish_reason"]) for choice in whole["choices"]]
-    assert joined(chunks[:-1], 3 * n) == wanted and chunks[-1]["usage"] == whole["usage"]
+    expected = [(choice["text"], choice["finish_reason"]) for choice in whole["choices"]]
+    assert joined(chunks[:-1], 3 * n) == expected and chunks[-1]["usage"] == whole["usage"]
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ def test_nothing_is_scored_for_a_client_that_has_left(model, monkeypatch):
     monkeypatch.setattr(
         server, "score_tokens", lambda *args, **options: scored.append(1) or real(*args, **options)
     )
-    asked = dict(model="tiny", prompt=PROMPTS * 9, max_tokens=0, echo=True, logprobs=0)
+    fields = dict(model="tiny", prompt=PROMPTS * 9, max_tokens=0, echo=True, logprobs=0)
     with pytest.raises(ConnectionAbortedError):
-        server._completion_reply(model, "tiny", asked, False, leave)
+        server._completion_reply(model, "tiny", fields, False, leave)
     assert len(scored) == 2
 
 

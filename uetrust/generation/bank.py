@@ -23,14 +23,14 @@ from ..core.store import BadShard, Store, library_versions, value_digest
 # %% ../../nbs/06_generation/02_bank.ipynb #753a844d
 def check_samples(
     samples: pd.DataFrame,  # One row per source: columns id and source, perhaps split and reference
-) -> pd.DataFrame:  # The same
-    "The samples; a `ValueError` unless every source is a text with a name of its own."
+) -> pd.DataFrame:  # The samples, unchanged
+    "Samples, checked: a `ValueError` unless every source is a text with an id of its own."
     if missing := [name for name in ("id", "source") if name not in samples]:
         raise ValueError(f"samples need columns 'id' and 'source', {missing} not found among {list(samples)}")
     if not len(samples):
         raise ValueError("samples are empty: there is nothing to generate from")
     for name in ("id", "source"):
-        if bad := [i for i, value in enumerate(samples[name]) if not isinstance(value, str)]:
+        if bad := [row for row, value in enumerate(samples[name]) if not isinstance(value, str)]:
             raise ValueError(f"samples[{name!r}] must be texts; rows {preview(bad)} are not")
     twice = samples["id"][samples["id"].duplicated()].unique()
     if len(twice):
@@ -41,12 +41,13 @@ def check_samples(
 def _sample_shards(
     samples: pd.DataFrame,  # One row per source
     size: int = 64,  # Sources per shard
-) -> dict:  # File name -> its rows of `samples`, in order
+) -> dict:  # Maps a file name to its rows of `samples`, in order
     "Shards of the samples. More samples add shards and leave the full ones as they are."
     if size < 1:
         raise ValueError(f"a shard needs at least 1 source, got size={size}")
     check_samples(samples)
-    return {f"{i // size:05d}.parquet": samples.iloc[i : i + size] for i in range(0, len(samples), size)}
+    starts = range(0, len(samples), size)
+    return {f"{start // size:05d}.parquet": samples.iloc[start : start + size] for start in starts}
 
 # %% ../../nbs/06_generation/02_bank.ipynb #5410b427
 BANK_FORMAT = 1
@@ -59,10 +60,10 @@ def bank_provenance(
     model: str,  # Hub id, folder or endpoint model
     revision: str,  # Commit of the model; '' when unknown
     settings: dict,  # Decoding settings with the seed, every default resolved
-    texts: dict,  # Kind -> texts per source; None when their number varies
+    texts: dict,  # Maps a kind to its number of texts per source; None when the number varies
     **made_with,  # Device, batch size, ...: recorded, not compared
-) -> dict:  # Stored in every shard
-    "Provenance of a bank: what was asked for, and under 'made_with' the circumstances."
+) -> dict:  # Provenance, which is stored in every shard
+    "Provenance of a bank: what was requested, and under 'made_with' the circumstances."
     if unknown := set(texts) - set(TEXT_KINDS):
         raise ValueError(f"kinds of texts are {TEXT_KINDS}, got {sorted(unknown)}")
     return dict(
@@ -102,7 +103,7 @@ def bank_row(
     cut: int = None,  # Tokens of the source that did not fit; None when unknown
     finish: str = "",  # Why the text ended
     logprobs: list = None,  # Natural log-probabilities of its tokens
-) -> dict:  # For `write_shard`
+) -> dict:  # Row for `write_shard`
     "Bank row of one text."
     return dict(
         sample=sample,
@@ -116,26 +117,10 @@ def bank_row(
         logprobs=logprobs,
     )
 
-# %% ../../nbs/06_generation/02_bank.ipynb #cc98cdcb-1
-def _schema():
-    import pyarrow as pa
-
-    types = dict(
-        k=pa.int64(),
-        ids=pa.list_(pa.int32()),
-        truncated=pa.bool_(),
-        cut=pa.int32(),
-        logprobs=pa.list_(pa.float64()),
-    )
-    optional = ("ids", "truncated", "cut", "logprobs")
-    return pa.schema(
-        [pa.field(name, types.get(name, pa.string()), nullable=name in optional) for name in BANK_COLUMNS]
-    )
-
 # %% ../../nbs/06_generation/02_bank.ipynb #cc98cdcb-2
 def _check_bank_rows(
-    df: pd.DataFrame,  # Rows with sample, kind and k
-    texts: dict,  # Kind -> texts per source; None when their number varies
+    df: pd.DataFrame,  # Columns sample, kind and k
+    texts: dict,  # Maps a kind to its number of texts per source; None when the number varies
     names: list,  # The samples that must be there
     where: str,  # File or folder, for the error
 ):
@@ -157,7 +142,8 @@ def _check_bank_rows(
         _check_number(numbers["size"].unstack(fill_value=0), kind, n, where)
 
 
-def _check_number(numbers, kind, n, where):  # Every sample has `n` texts of the kind
+def _check_number(numbers, kind, n, where):
+    "Raise a `ValueError` unless every sample has `n` texts of the kind."
     have = numbers[kind] if kind in numbers else pd.Series(0, numbers.index)
     wrong = have[have != n] if n is not None else have[:0]
     if len(wrong):
@@ -167,19 +153,35 @@ def _check_number(numbers, kind, n, where):  # Every sample has `n` texts of the
 # %% ../../nbs/06_generation/02_bank.ipynb #42ee39e0
 def sources_digest(
     part: pd.DataFrame,  # The samples of one shard
-) -> str:  # Changes when an id or a source does
-    "Fingerprint (a hash) of the sources of a shard."
+) -> str:  # Hash that changes with any id or source
+    "Fingerprint of the sources of a shard."
     return value_digest(part[["id", "source"]].to_numpy().tolist())
+
+# %% ../../nbs/06_generation/02_bank.ipynb #8e3450fa
+def _schema():
+    import pyarrow as pa
+
+    types = dict(
+        k=pa.int64(),
+        ids=pa.list_(pa.int32()),
+        truncated=pa.bool_(),
+        cut=pa.int32(),
+        logprobs=pa.list_(pa.float64()),
+    )
+    optional = ("ids", "truncated", "cut", "logprobs")
+    return pa.schema(
+        [pa.field(name, types.get(name, pa.string()), nullable=name in optional) for name in BANK_COLUMNS]
+    )
 
 # %% ../../nbs/06_generation/02_bank.ipynb #42ee39e0-1
 def write_shard(
-    folder,  # The bank
-    name: str,  # '00000.parquet', ...
+    folder,  # Folder of the bank
+    name: str,  # File name, such as '00000.parquet'
     rows: list,  # Dicts from `bank_row`, in any order
     part: pd.DataFrame,  # The samples of this shard
-    about: dict,  # From `bank_provenance`
-) -> Path:  # The shard
-    "Path of a shard after writing all texts of some sources, atomically."
+    about: dict,  # Provenance from `bank_provenance`
+) -> Path:  # Path of the shard
+    "Path of a shard, after all texts of its sources were written at once."
     import pyarrow as pa
 
     _check_bank_rows(pd.DataFrame(rows, columns=BANK_COLUMNS), about["texts"], list(part["id"]), name)
@@ -196,7 +198,7 @@ def write_shard(
 
 # %% ../../nbs/06_generation/02_bank.ipynb #42ee39e0-2
 def read_shard(
-    path,  # A shard
+    path,  # Path of a shard
 ) -> pd.DataFrame:  # One row per text
     "All texts of a shard."
     import pyarrow as pa
@@ -210,26 +212,26 @@ def read_shard(
 
 # %% ../../nbs/06_generation/02_bank.ipynb #25e6585e
 def _missing_shards(
-    folder,  # The bank; `bank.json` is written when it is not there
+    folder,  # Folder of the bank; `bank.json` is written when it is not there
     samples: pd.DataFrame,  # One row per source; more than last time is fine
-    about: dict,  # From `bank_provenance`
+    about: dict,  # Provenance from `bank_provenance`
     size: int = 64,  # Sources per shard
-) -> list:  # File names
-    "Shards that are missing. A shard that is there, but holds something else, is an error."
+) -> list:  # File names, in order
+    "File names of the missing shards. A shard with other contents is an error."
     digests = {name: sources_digest(part) for name, part in _sample_shards(samples, size).items()}
     return Store(folder, "bank").todo(digests, about, len(samples), size)
 
 
 def fill_bank(
-    folder,  # The bank
+    folder,  # Folder of the bank
     samples: pd.DataFrame,  # One row per source
-    about: dict,  # From `bank_provenance`
-    make,  # Rows of a shard: make(part) -> list of dicts from `bank_row`
+    about: dict,  # Provenance from `bank_provenance`
+    make,  # Function from the samples of a shard to its list of bank rows
     size: int = 64,  # Sources per shard
-    worker: tuple = (0, 1),  # This is worker i of n
+    worker: tuple = (0, 1),  # This process is worker i of n, given as (i, n)
     progress: bool = True,  # Show sources done and time left
-) -> Path:  # The bank
-    "Folder of a bank after its missing shards were generated."
+) -> Path:  # Folder of the bank
+    "Folder of a bank, after its missing shards were generated."
     parts = _sample_shards(samples, size)
 
     def write(name):
@@ -246,7 +248,7 @@ def fill_bank(
 
 # %% ../../nbs/06_generation/02_bank.ipynb #7a456295
 def read_bank(
-    folder,  # A bank
+    folder,  # Folder of a bank
 ) -> pd.DataFrame:  # One row per text, in the order of the samples
     """All texts of a finished bank. Files whose name begins with a dot, left by killed runs, are not read.
 
@@ -268,15 +270,7 @@ def read_bank(
         raise BadShard(f"{folder} holds {df['sample'].nunique()} samples, bank.json says {manifest['n']}")
     return df
 
-# %% ../../nbs/06_generation/02_bank.ipynb #b3dad288
-class _FileGenerations(NamedTuple):
-    "Contents of a file of generations"
-
-    samples: pd.DataFrame  # id, source, reference ('' when there is none)
-    rows: list  # For `fill_bank` or `write_shard`
-    about: dict  # Provenance: the file's name and fingerprint stand for the model
-
-
+# %% ../../nbs/06_generation/02_bank.ipynb #b3dad288-1
 FILE_FIELDS = dict(
     source="a text",
     summary="a text",
@@ -286,7 +280,7 @@ FILE_FIELDS = dict(
     logprobs="a list of finite numbers, none above 0",
 )
 
-# %% ../../nbs/06_generation/02_bank.ipynb #b3dad288-1
+
 def _is_text(value):
     return isinstance(value, str)
 
@@ -302,7 +296,15 @@ def _is_valid(field, value):
     return isinstance(value, list) and all(map(_is_text if field == "samples" else _is_logprob, value))
 
 
-def _record(line, where):  # One line as a dict of known fields
+def _first_invalid(field, value):
+    "Description of an invalid value for an error message."
+    if not isinstance(value, list) or FILE_FIELDS[field] == "a text":
+        return f"{type(value).__name__} {str(value)[:40]!r}"
+    return next(f"{x!r} at position {i}" for i, x in enumerate(value) if not _is_valid(field, [x]))
+
+# %% ../../nbs/06_generation/02_bank.ipynb #e403894a
+def _record(line, where):
+    "Fields of one line, checked; an error names the place and the field."
     try:
         record = json.loads(line)
     except ValueError as e:
@@ -327,12 +329,6 @@ def _record(line, where):  # One line as a dict of known fields
     return record
 
 # %% ../../nbs/06_generation/02_bank.ipynb #b3dad288-2
-def _first_invalid(field, value):  # What to show of an invalid value
-    if not isinstance(value, list) or FILE_FIELDS[field] == "a text":
-        return f"{type(value).__name__} {str(value)[:40]!r}"
-    return next(f"{x!r} at position {i}" for i, x in enumerate(value) if not _is_valid(field, [x]))
-
-
 def _read_text(path):
     try:
         return Path(path).read_text(encoding="utf-8-sig")
@@ -342,7 +338,8 @@ def _read_text(path):
         raise ValueError(f"{Path(path).name} is not UTF-8 text: {e}") from None
 
 
-def _records(name, text):  # Records of a file, each with an id of its own
+def _records(name, text):
+    "Records of a file, each with an id of its own."
     lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         raise ValueError(
@@ -360,7 +357,16 @@ def _records(name, text):  # Records of a file, each with an id of its own
     return records
 
 # %% ../../nbs/06_generation/02_bank.ipynb #b3dad288-3
-def _record_rows(record):  # Bank rows of the summary and the samples
+class _FileGenerations(NamedTuple):
+    "Contents of a file of generations"
+
+    samples: pd.DataFrame  # id, source, reference ('' when there is none)
+    rows: list  # Bank rows
+    about: dict  # Provenance, with the file's name and fingerprint in place of the model
+
+
+def _record_rows(record):
+    "Bank rows of the summary and the samples of a record."
     samples = enumerate(record.get("samples", []))
     return [
         bank_row(record["id"], "greedy", 0, record["summary"], logprobs=record.get("logprobs")),
@@ -389,18 +395,18 @@ def _read_generations(
 
 # %% ../../nbs/06_generation/02_bank.ipynb #b3dad288-4
 def bank_from_file(
-    folder,  # The bank to make
-    path,  # .jsonl file
+    folder,  # Folder of the new bank
+    path,  # JSON lines file with one generation a line
     dataset: str = None,  # Name of the dataset; the file's name when None
     generator: str = "file",  # Name of the generator
     size: int = 64,  # Sources per shard
-) -> Path:  # The bank
+) -> Path:  # Folder of the bank
     """Folder of a bank made from a file of generations.
 
     Raises
     ------
     ValueError
-        When a line of the file is no generation; the message names the line and the remedy.
+        When a line of the file is not a generation; the message names the line and the remedy.
 
     Examples
     --------

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Endpoint', 'request_with_key', 'text_requests', 'checked_reply', 'BudgetReached', 'ReplyCache', 'EndpointError',
-           'send_once', 'endpoint_replies', 'reply_choices', 'generate_remotely', 'estimate_cost',
-           'estimate_request_cost', 'fill_endpoint_bank']
+           'send_once', 'endpoint_replies', 'reply_choices', 'generate_remotely', 'estimate_request_cost',
+           'estimate_cost', 'fill_endpoint_bank']
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #a7b5743d
 import errno
@@ -49,14 +49,15 @@ from uetrust.generation.decoding import (
 )
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #411d6111
-def _parsed_address(url):  # None when it cannot be an address
+def _parsed_address(url):
+    "Parts of an address; None when it is not a valid one."
     try:
         address = urlsplit(url)
         _ = address.port, (address.hostname or "").encode("idna")
     except ValueError:  # UnicodeError is one
         return None
-    right = address.scheme in ("http", "https") and address.hostname and not address.fragment
-    return address if right and url.isprintable() and " " not in url else None
+    is_valid = address.scheme in ("http", "https") and address.hostname and not address.fragment
+    return address if is_valid and url.isprintable() and " " not in url else None
 
 
 def _check_address(url, secret):
@@ -71,49 +72,14 @@ def _check_address(url, secret):
         )
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #411d6111-1
-@dataclass(frozen=True)
-class Endpoint:
-    """A server and its prices; it holds the name of the API key's environment variable, never the key
-
-    Raises
-    ------
-    ValueError
-        When the address or a price makes no sense.
-
-    Examples
-    --------
-    >>> from uetrust import Endpoint
-    >>> Endpoint("http://127.0.0.1:8000/v1", "my-model").model
-    'my-model'
-    """
-
-    url: str  # Address up to and with /v1
-    model: str  # As the server calls it
-    revision: str = ""  # What tells two models of one name apart: a commit, a date
-    key_env: str = ""  # Environment variable that holds the API key; '' sends none
-    chat: bool = True  # /chat/completions, else /completions
-    logprobs: bool = False  # Ask for the log-probability of each token
-    top_logprobs: int = 0  # And for those of so many likeliest tokens at each place
-    # Texts per request; None asks for all K at once, 1 makes text k independent of K
-    per_call: int | None = None
-    send_seed: bool = True  # Send a seed with every request for sampled texts
-    concurrency: int = 8  # Requests at a time
-    timeout: float = 60.0  # Seconds without any data from the server
-    retries: int = 6  # After the first attempt
-    # Times that a request with a price is sent again when the server may have counted it without a reply
-    resends: int = 1
-    backoff: float = 1.0  # Seconds before the first retry; doubles each time
-    longest_wait: float = 120.0  # Seconds; a server that asks for a longer wait is an error
-    price_in: float = 0.0  # Per million prompt tokens
-    price_out: float = 0.0  # Per million tokens of text
-    budget: float = math.inf  # Highest total cost of all replies in the cache, in the currency of the prices
-    extra: dict | None = None  # Further fields of the request; None removes one
+class _EndpointMethods:
+    "Checks of the fields of an `Endpoint`, its API key and its costs"
 
     def __post_init__(self):
         if not re.fullmatch(r"\w*", self.key_env):
             raise ValueError(
-                "key_env (--key-env) is the name of an environment variable: letters, digits and _. What was "
-                "given is none, and may be the key itself, so it is not shown: put the key into a variable"
+                "key_env (--key-env) is the name of an environment variable: letters, digits and _. The "
+                "given value is not a name, and not shown, as it may be the key: put the key into a variable"
             )
         _check_address(self.url, self.secret)
         for name in ("price_in", "price_out", "budget", "retries"):
@@ -130,16 +96,53 @@ class Endpoint:
 
     @property
     def secret(self):
-        "The API key, to be sent and to be masked; '' where there is none."
+        "API key; it is sent, and masked in messages. '' when there is none."
         return os.environ.get(self.key_env, "").strip() if self.key_env else ""
 
     def cost(self, tokens_in, tokens_out):
-        "Price of so many prompt tokens and tokens of text."
+        "Price of a number of prompt tokens and of generated tokens."
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1e6
+
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9dad2f69
+@dataclass(frozen=True)
+class Endpoint(_EndpointMethods):
+    """A server and its prices; it holds the name of the API key's environment variable, never the key
+
+    Raises
+    ------
+    ValueError
+        When the address or a price makes no sense.
+
+    Examples
+    --------
+    >>> from uetrust import Endpoint
+    >>> Endpoint("http://127.0.0.1:8000/v1", "my-model").model
+    'my-model'
+    """
+
+    url: str  # Address up to and with /v1
+    model: str  # Name of the model on the server
+    revision: str = ""  # Commit or date that distinguishes two models of the same name
+    key_env: str = ""  # Environment variable that holds the API key; '' sends none
+    chat: bool = True  # /chat/completions, else /completions
+    logprobs: bool = False  # Request the log-probability of each token
+    top_logprobs: int = 0  # Number of most probable tokens at each place to request, with log-probabilities
+    per_call: int | None = None  # Texts per request; None is all K at once, 1 makes text k independent of K
+    send_seed: bool = True  # Send a seed with every request for sampled texts
+    concurrency: int = 8  # Requests at a time
+    timeout: float = 60.0  # Seconds without any data from the server
+    retries: int = 6  # Attempts after the first one
+    resends: int = 1  # Attempts after one that may have been billed without a reply, if there is a price
+    backoff: float = 1.0  # Seconds before the first retry; doubles each time
+    longest_wait: float = 120.0  # Seconds; a server that demands a longer wait is an error
+    price_in: float = 0.0  # Price of a million prompt tokens
+    price_out: float = 0.0  # Price of a million generated tokens
+    budget: float = math.inf  # Highest total cost of all replies in the cache, in the currency of the prices
+    extra: dict | None = None  # Further fields of the request; a value of None removes the field
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #894642b8
 class _EndpointRequest(NamedTuple):
-    "One call: `n` texts of one kind for one sample, numbered from `first`"
+    "One request: `n` texts of one kind for one sample, numbered from `first`"
 
     sample: str
     kind: str
@@ -151,22 +154,37 @@ class _EndpointRequest(NamedTuple):
 
     @property
     def most_tokens(self):
-        "The most tokens the request can cost: prompt, text."
+        "Largest numbers of prompt tokens and of generated tokens that the request can cost."
         names = ("max_completion_tokens", "max_tokens")
         limit = next((value for name in names if (value := self.body.get(name))), 0)
         # A token has at least one byte; a chat template adds some
         return len(canonical_json(self.body).encode()) + 256, self.n * limit
 
+
+def request_with_key(
+    endpoint: Endpoint,  # The server
+    sample: str,  # Id of the sample
+    kind: str,  # Kind of the texts, for tables and errors
+    first: int,  # Number of the first text
+    n: int,  # Number of texts
+    body: dict,  # Fields of the request
+) -> _EndpointRequest:  # Ready to send
+    "Request with the fingerprint under which its reply is kept."
+    path = "/chat/completions" if endpoint.chat else "/completions"
+    return _EndpointRequest(
+        sample, kind, first, n, path, body, value_digest([path, endpoint.revision, body, first])
+    )
+
 # %% ../../nbs/06_generation/04_endpoint.ipynb #894642b8-1
 def _text_request(
     endpoint: Endpoint,  # The server
-    settings: Decoding,  # Resolved
-    sample,  # Row of the samples: id, source
+    settings: Decoding,  # Resolved settings
+    sample,  # Row of the samples with id and source
     kind: str,  # 'greedy' or 'sample'
     first: int = 0,  # Number of the first text
-    n: int = 1,  # How many
+    n: int = 1,  # Number of texts
 ) -> _EndpointRequest:  # Ready to send
-    "Request for some texts of a sample."
+    "Request for texts of one kind for a sample."
     text, drawn = settings.prompt.replace("{source}", sample.source), kind == "sample"
     body = dict(
         model=endpoint.model,
@@ -189,28 +207,13 @@ def _text_request(
     body = {name: value for name, value in (body | (endpoint.extra or {})).items() if value is not None}
     return request_with_key(endpoint, sample.id, kind, first, n, body)
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #894642b8-2
-def request_with_key(
-    endpoint: Endpoint,  # The server
-    sample: str,  # Name of the sample
-    kind: str,  # Kind of text, in tables and errors
-    first: int,  # Number of the first text
-    n: int,  # How many
-    body: dict,  # All that the server reads
-) -> _EndpointRequest:  # Ready to send
-    "Request with its fingerprint."
-    path = "/chat/completions" if endpoint.chat else "/completions"
-    return _EndpointRequest(
-        sample, kind, first, n, path, body, value_digest([path, endpoint.revision, body, first])
-    )
-
 # %% ../../nbs/06_generation/04_endpoint.ipynb #894642b8-3
 def text_requests(
     endpoint: Endpoint,  # The server
     samples: pd.DataFrame,  # One row per source: id, source
     settings: Decoding,  # Decoding settings
-) -> list:  # Requests
-    "All requests for a greedy text of each sample and for the sampled ones."
+) -> list:  # Requests, in the order of the samples
+    "Requests for the greedy text and the sampled texts of each sample."
     if settings.beams:
         raise ValueError(f"endpoints have no beam search, got beams={settings.beams}")
     own, step = resolved_settings(settings, 1.0, 1.0, 0), endpoint.per_call or max(settings.samples, 1)
@@ -227,7 +230,8 @@ def text_requests(
 _MOST_COUNTED = 2**40  # A larger number of tokens is an error of the server
 
 
-def _checked_content(content, secret):  # Text of a message
+def _checked_content(content, secret):
+    "Text of a message."
     if isinstance(content, list):
         content = content if (joined := text_of(content)) is None else joined
     if content is not None and not isinstance(content, str):
@@ -236,10 +240,11 @@ def _checked_content(content, secret):  # Text of a message
     return content
 
 
-_NO_TEXT = ("content_filter", "tool_calls", "function_call")  # Ends of a choice without a text
+_NO_TEXT = ("content_filter", "tool_calls", "function_call")  # Finish reasons of a choice without a text
 
 
-def _given_text(content, finish, message):  # None when the model declined, was filtered or called a tool
+def _given_text(content, finish, message):
+    "Text of a choice; None when the model declined, was filtered or called a tool."
     declined = any(message.get(name) for name in ("refusal", "tool_calls", "function_call"))
     return content if content or declined or finish in _NO_TEXT else ""
 
@@ -254,7 +259,8 @@ def _is_listed_token(entry):
     )
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #d9bf4ce2-1
-def _chat_logprobs(found):  # None in an unknown form
+def _chat_logprobs(found):
+    "Log-probabilities of a chat choice; None in an unknown form."
     tokens = found.get("content")
     if not (isinstance(tokens, list) and all(map(_is_listed_token, tokens))):
         return None
@@ -264,13 +270,14 @@ def _chat_logprobs(found):  # None in an unknown form
     return dict(content=[token | dict(top_logprobs=entries) for token, entries in zip(tokens, best)])
 
 
-def _plain_logprobs(found):  # None in an unknown form
+def _plain_logprobs(found):
+    "Log-probabilities of a plain completion; None in an unknown form."
     lists = [found.get(name) for name in ("tokens", "token_logprobs")]
     if not all(isinstance(values, list) for values in lists) or len(set(map(len, lists))) > 1:
         return None
     best = found.get("top_logprobs") or []
-    right = all(value is None or _is_number(value) for value in lists[1]) and isinstance(best, list)
-    return found if right and all(entry is None or isinstance(entry, dict) for entry in best) else None
+    is_valid = all(value is None or _is_number(value) for value in lists[1]) and isinstance(best, list)
+    return found if is_valid and all(entry is None or isinstance(entry, dict) for entry in best) else None
 
 
 def _checked_choice(choice, i, chat, secret):
@@ -284,18 +291,20 @@ def _checked_choice(choice, i, chat, secret):
     message = choice["message"] if chat else {}
     content = _checked_content(message.get("content") if chat else choice["text"], secret)
     answer = content and without_reasoning(content) if chat else content
-    if answer != content:  # The probabilities are those of what it thought
+    if answer != content:  # The probabilities include those of its reasoning
         checked["logprobs"] = None
     text = _given_text(answer, checked["finish_reason"], message)
     return checked | (dict(message=message | dict(content=text)) if chat else dict(text=text))
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #d9bf4ce2-2
+# %% ../../nbs/06_generation/04_endpoint.ipynb #71e8b83a
 def _checked_usage(usage):
+    "Counts of tokens that are whole numbers of a possible size."
     counted = usage if isinstance(usage, dict) else {}
     return {name: n for name, n in counted.items() if type(n) is int and 0 <= n < _MOST_COUNTED}
 
 
-def _cohere_completion(reply):  # A reply of Cohere's generate endpoint as a completion; another as it is
+def _cohere_completion(reply):
+    "Completion in a reply of Cohere's generate endpoint; any other reply unchanged."
     if "choices" in reply or "generations" not in reply:
         return reply
     choices = []
@@ -306,13 +315,13 @@ def _cohere_completion(reply):  # A reply of Cohere's generate endpoint as a com
         choices.append(dict(text=generation.get("text") or "", logprobs=found))
     return dict(choices=choices, usage=dict(prompt_tokens=len(choices[0]["logprobs"]["tokens"])))
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #d9bf4ce2-2
 def checked_reply(
-    raw: str,  # As the server sent it
-    chat: bool,  # Of /chat/completions, else of /completions
-    secret: str = "",  # The API key, which a server may have written into its reply
-) -> dict:  # choices and usage in a form that can be computed with
-    "Completion in a raw reply; a `ValueError` says why there is none."
+    raw: str,  # Reply of the server, unchanged
+    chat: bool,  # Whether it comes from /chat/completions, else from /completions
+    secret: str = "",  # API key, which a server may have written into its reply
+) -> dict:  # Reply with checked choices and usage
+    "Completion in a raw reply; a `ValueError` states why there is none."
     try:
         reply = _cohere_completion(json.loads(raw))
         choices = [_checked_choice(choice, i, chat, secret) for i, choice in enumerate(reply["choices"])]
@@ -326,32 +335,35 @@ def checked_reply(
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #e5b3b0a4
 class BudgetReached(Stopped):
-    "The next request might cost more than is left. Nothing was sent."
+    "The next request might cost more than the rest of the budget. It was not sent."
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #e5b3b0a4-1
+
+def _budget_message(budget, paid, reserved, cost):
+    "Message of a `BudgetReached`."
+    return (
+        f"the budget of {budget:g} would be passed: {paid:.6g} paid, {reserved:.6g} set "
+        f"aside for requests without a known outcome, {cost:.6g} at most for the next. "
+        "Every reply so far is kept: raise the budget and run again"
+    )
+
+
 class _CacheFailed(Stopped):
     "The file of replies can no longer be written. No further request is sent."
 
-
-_TABLES = (
-    "pragma journal_mode=wal",
-    "pragma synchronous=normal",
-    "create table if not exists reply(key text primary key, request text, reply text, cost real)",
-    "create table if not exists pending(id integer primary key, key text, cost real)",
-)
-_OUR_COLUMNS = dict(reply=("key", "request", "reply", "cost"), pending=("id", "key", "cost"))
-_OPENED_ANEW = 100  # Attempts, while another process makes the same file
-_LEASE = 3600  # Seconds after which a claim from another machine counts as left
+# %% ../../nbs/06_generation/04_endpoint.ipynb #e5b3b0a4-1
+_LEASE = 3600  # Seconds after which a claim of another machine expires
 
 
-def _process_start(pid):  # Tells two processes of one number apart; '' where the system does not say
+def _process_start(pid):
+    "Start time, which distinguishes processes with the same number; '' where the system has none."
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except OSError:
         return ""
 
 
-def _is_running(owner, since):  # Whether the process of a claim can still answer it
+def _is_running(owner, since):
+    "Whether the process of a claim can still complete it."
     host, pid, start, _ = owner.split()
     if host != _host_name():
         return time.time() - since < _LEASE
@@ -367,30 +379,60 @@ def _is_running(owner, since):  # Whether the process of a claim can still answe
 def _host_name():
     return socket.gethostname().replace(" ", "_") or "localhost"
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #e5b3b0a4-2
-def _open_database(path):  # Of replies; an error says what the file is instead
-    def refuse(why):
-        return ValueError(f"{path} cannot hold replies: {why}. Name another file, with --cache for a judge")
+# %% ../../nbs/06_generation/04_endpoint.ipynb #e5b3b0a4-3
+_TABLES = (
+    "pragma journal_mode=wal",
+    "pragma synchronous=normal",
+    "create table if not exists reply(key text primary key, request text, reply text, cost real)",
+    "create table if not exists pending(id integer primary key, key text, cost real)",
+)
+_OUR_COLUMNS = dict(reply=("key", "request", "reply", "cost"), pending=("id", "key", "cost"))
+_OPENED_ANEW = 100  # Attempts to open a file while another process makes it
 
-    if Path(path).is_dir():
-        raise refuse("it is a folder")
+
+@contextmanager
+def _transaction(database, execute):
+    "Run all statements of a block, or none."
+    execute("begin immediate")
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-        tables = [name for (name,) in database.execute("select name from sqlite_master where type='table'")]
-        if tables and not _is_ours(database, tables):
-            raise refuse(f"it is a database of another program, with the tables {', '.join(tables)[:200]}")
-        _prepare(database)
-        if damage := _damage(database):
-            raise refuse(f"it is damaged: {damage}. Take a copy from before, or delete it to ask again")
-    except sqlite3.Error as e:
-        raise refuse(str(e)) from None
-    except OSError as e:
-        raise refuse(e.strerror) from None
-    return database
+        yield
+        execute("commit")
+    except BaseException:
+        if database.in_transaction:
+            execute("rollback")
+        raise
 
 
-def _damage(database):  # What a row of ours cannot hold; '' when all is well
+def _prepare(database):
+    "Make the tables, and update those of an older version."
+    for attempt in range(_OPENED_ANEW):
+        try:
+            for statement in _TABLES:
+                database.execute(statement)
+            with _transaction(database, database.execute):
+                if "owner" not in [row[1] for row in database.execute("pragma table_info(pending)")]:
+                    database.execute("alter table pending add column owner text")
+                    database.execute("alter table pending add column since real")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or attempt == _OPENED_ANEW - 1:
+                raise
+            time.sleep(0.1)
+
+# %% ../../nbs/06_generation/04_endpoint.ipynb #a7ed3903
+def _is_ours(database, tables):
+    "Whether the tables are those of a database of replies."
+
+    def columns(table):
+        return [row[1] for row in database.execute(f"pragma table_info({table})")]
+
+    return "reply" in tables and all(
+        set(names) <= set(columns(table)) for table, names in _OUR_COLUMNS.items() if table in tables
+    )
+
+
+def _damage(database):
+    "Description of the first damage of a database of replies; '' when there is none."
     types = dict(key="text", request="text", reply="text"), dict(key="text")
     for table, columns in zip(("reply", "pending"), types):
         wrong = " or ".join(f"typeof({name})!='{kind}'" for name, kind in columns.items())
@@ -405,50 +447,33 @@ def _damage(database):  # What a row of ours cannot hold; '' when all is well
         return "a claim (pending) names no process"
     return ""
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #e5b3b0a4-3
-def _is_ours(database, tables):
-    def columns(table):
-        return [row[1] for row in database.execute(f"pragma table_info({table})")]
+# %% ../../nbs/06_generation/04_endpoint.ipynb #a98a47c7
+def _open_database(path):
+    "Connection to a database of replies; the error for any other file describes it."
 
-    return "reply" in tables and all(
-        set(names) <= set(columns(table)) for table, names in _OUR_COLUMNS.items() if table in tables
-    )
+    def refused(why):
+        return ValueError(f"{path} cannot hold replies: {why}. Name another file, with --cache for a judge")
 
-
-def _prepare(database):  # Make the tables, also in a file of an older version
-    for i in range(_OPENED_ANEW):
-        try:
-            for statement in _TABLES:
-                database.execute(statement)
-            with _transaction(database, database.execute):
-                if "owner" not in [row[1] for row in database.execute("pragma table_info(pending)")]:
-                    database.execute("alter table pending add column owner text")
-                    database.execute("alter table pending add column since real")
-            return
-        except sqlite3.OperationalError as e:
-            if "locked" not in str(e) or i == _OPENED_ANEW - 1:
-                raise
-            time.sleep(0.1)
-
-
-@contextmanager
-def _transaction(database, execute):  # Statements of a block, all of them or none
-    execute("begin immediate")
+    if Path(path).is_dir():
+        raise refused("it is a folder")
     try:
-        yield
-        execute("commit")
-    except BaseException:
-        if database.in_transaction:
-            execute("rollback")
-        raise
-
-# %% ../../nbs/06_generation/04_endpoint.ipynb #9c6c5f5d
-_ANSWER = "insert into reply values (?,?,?,?) on conflict(key) do update set reply=?3, cost=max(cost,0)+?4"
-_UNSURE_PER_REQUEST = 2  # Attempts without a reply that are booked at most
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        tables = [name for (name,) in database.execute("select name from sqlite_master where type='table'")]
+        if tables and not _is_ours(database, tables):
+            raise refused(f"it is a database of another program, with the tables {', '.join(tables)[:200]}")
+        _prepare(database)
+        if damage := _damage(database):
+            raise refused(f"it is damaged: {damage}. Restore a copy, or delete it to send the requests again")
+    except sqlite3.Error as error:
+        raise refused(str(error)) from None
+    except OSError as error:
+        raise refused(error.strerror) from None
+    return database
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #9c6c5f5d-1
-class ReplyCache:
-    "Raw replies by the fingerprint of their request, their cost, and claims of requests under way"
+class _ReplyFile:
+    "Connection to a file of replies, for one process with several threads"
 
     def __init__(
         self,
@@ -469,22 +494,43 @@ class ReplyCache:
                 self.db.execute("update pending set owner=null where owner=?", (self.owner,))
             self.db.close()
 
+    def _execute(self, statement, *values):
+        try:
+            return self.db.execute(statement, values)
+        except sqlite3.Error as error:
+            self.broken = (
+                f"{self.path}: replies can no longer be kept here ({error}), so no further request was sent. "
+                "Free some space, or name another file, and run again"
+            )
+            raise _CacheFailed(self.broken) from None
+
+    def _one(self, statement, *values):
+        return self._execute(statement, *values).fetchone()
+
+    def _transaction(self):
+        return _transaction(self.db, self._execute)
+
+# %% ../../nbs/06_generation/04_endpoint.ipynb #df077c6f
+class _KeptReplies(_ReplyFile):
+    "Replies in a file, and the sums of their costs"
+
     def get(self, key):
-        "Checked reply to a request; None when it was never answered, or not by a completion."
+        "Checked reply to a request; None without a reply, or when it was not a completion."
         with self.lock:
             found = self.unsaved.get(key) or self._one("select request, reply from reply where key=?", key)
         try:
             return found and checked_reply(found[1], "/chat/" in self._path_of(found[0]))
         except ValueError:
-            return None  # Asked again
+            return None  # The request is sent again
 
-    def _path_of(self, request):  # Of a kept request
+    def _path_of(self, request):
+        "Path to which a kept request was sent."
         with suppress(ValueError, RecursionError, AttributeError):
             if isinstance(path := json.loads(request).get("path", ""), str):
                 return path
         raise _CacheFailed(
-            f"{self.path} is damaged: a request in it is none that uetrust wrote. Take a copy from "
-            "before, name another file (--cache for a judge), or delete it to ask again"
+            f"{self.path} is damaged: a request in it was not written by uetrust. Restore a copy, "
+            "name another file (--cache for a judge), or delete it to send the requests again"
         )
 
     def spent(self):
@@ -494,9 +540,52 @@ class ReplyCache:
             return self._one(f"select {paid}, (select total(max(cost, 0)) from pending)")
 
     def unsure(self):
-        "Number of requests that got no reply although the server may have counted them, and their amount."
+        "Number of requests without a reply that the server may have billed, and their amount."
         with self.lock:
             return self._one("select count(distinct key), total(cost) from pending where owner is null")
+
+# %% ../../nbs/06_generation/04_endpoint.ipynb #8b47b408
+_UNSURE_PER_REQUEST = 2  # Attempts without a reply that are recorded at most
+
+
+class _Claims(_KeptReplies):
+    "Claims of requests under way"
+
+    def _claim(self, key, cost):
+        insert = "insert into pending(key, cost, owner, since) values (?,?,?,?)"
+        return self._execute(insert, key, cost, self.owner, time.time()).lastrowid
+
+    def _running_claims(self):
+        "Owners of requests under way, by fingerprint; claims of ended processes are given up."
+        claims = "select key, owner, since from pending where owner is not null"
+        running = {}
+        for key, owner, since in self._execute(claims).fetchall():
+            if owner == self.owner or _is_running(owner, since):
+                running[key] = owner
+            else:
+                self._execute("update pending set owner=null where owner=?", owner)
+        return running
+
+    def release(self, ticket, counted):
+        "Cancel the claim of a failed request; it stays as unsure when the server may have billed it."
+        with self.lock, self._transaction():
+            (key,) = self._one("select key from pending where id=?", ticket) or (None,)
+            if counted:
+                self._execute("update pending set owner=null where id=?", ticket)
+                of_key = "select id from pending where key=? and owner is null"
+                kept = f"{of_key} order by id desc limit {_UNSURE_PER_REQUEST}"
+                self._execute(f"delete from pending where id in ({of_key}) and id not in ({kept})", key, key)
+            else:
+                self._execute("delete from pending where id=?", ticket)
+        with self.lock:
+            self.lock.notify_all()  # Threads that wait for a claim to end
+
+# %% ../../nbs/06_generation/04_endpoint.ipynb #7bd7ad21
+_ANSWER = "insert into reply values (?,?,?,?) on conflict(key) do update set reply=?3, cost=max(cost,0)+?4"
+
+
+class ReplyCache(_Claims):
+    "Raw replies by the fingerprint of their request, their cost, and claims of requests under way"
 
     def reserve(self, key, cost, budget, stop=None):
         "Number of a new claim; None when the reply came meanwhile; `BudgetReached` when too little is left."
@@ -516,103 +605,47 @@ class ReplyCache:
                     raise BudgetReached(_budget_message(budget, paid, reserved, cost))
                 self.lock.wait(0.2)
 
-    def release(self, ticket, counted):
-        "After a failed request: cancel its claim, unless the server may have counted it."
-        with self.lock, self._transaction():
-            (key,) = self._one("select key from pending where id=?", ticket) or (None,)
-            if counted:
-                self._execute("update pending set owner=null where id=?", ticket)
-                of_key = "select id from pending where key=? and owner is null"
-                kept = f"{of_key} order by id desc limit {_UNSURE_PER_REQUEST}"
-                self._execute(f"delete from pending where id in ({of_key}) and id not in ({kept})", key, key)
-            else:
-                self._execute("delete from pending where id=?", ticket)
-        self._wake()
-
-    def settle(self, ticket, asked, raw, cost):
-        "Keep a reply; its cost replaces the claim, and what was unsure about the same request."
-        request = canonical_json(dict(path=asked.path, body=asked.body))
+    def settle(self, ticket, request, raw, cost):
+        "Keep a reply; its cost replaces the claim and the unsure amounts of the same request."
+        sent = canonical_json(dict(path=request.path, body=request.body))
         try:
             with self.lock, self._transaction():
-                self._execute("delete from pending where id=? or key=? and owner is null", ticket, asked.key)
-                self._execute(_ANSWER, asked.key, request, raw, cost)
+                unsure = "delete from pending where id=? or key=? and owner is null"
+                self._execute(unsure, ticket, request.key)
+                self._execute(_ANSWER, request.key, sent, raw, cost)
         except _CacheFailed:
-            self.unsaved[asked.key] = request, raw  # It was paid: it is not lost before the process ends
-        self._wake()
-
-    def _claim(self, key, cost):
-        insert = "insert into pending(key, cost, owner, since) values (?,?,?,?)"
-        return self._execute(insert, key, cost, self.owner, time.time()).lastrowid
-
-    def _wake(self):  # Threads that wait for a claim to end
+            self.unsaved[request.key] = sent, raw  # It was paid for: this process can still use it
         with self.lock:
             self.lock.notify_all()
 
-    def _running_claims(self):  # Fingerprints of requests under way; claims of ended processes are given up
-        claims = "select key, owner, since from pending where owner is not null"
-        running = {}
-        for key, owner, since in self._execute(claims).fetchall():
-            if owner == self.owner or _is_running(owner, since):
-                running[key] = owner
-            else:
-                self._execute("update pending set owner=null where owner=?", owner)
-        return running
-
-    def _one(self, statement, *values):
-        return self._execute(statement, *values).fetchone()
-
-    def _execute(self, statement, *values):
-        try:
-            return self.db.execute(statement, values)
-        except sqlite3.Error as e:
-            self.broken = (
-                f"{self.path}: replies can no longer be kept here ({e}), so no further request was sent. "
-                "Free some space, or name another file, and run again"
-            )
-            raise _CacheFailed(self.broken) from None
-
-    def _transaction(self):
-        return _transaction(self.db, self._execute)
-
-# %% ../../nbs/06_generation/04_endpoint.ipynb #9c6c5f5d-2
-def _budget_message(budget, paid, reserved, cost):
-    return (
-        f"the budget of {budget:g} would be passed: {paid:.6g} paid, {reserved:.6g} set "
-        f"aside for requests without a known outcome, {cost:.6g} at most for the next. "
-        "Every reply so far is kept: raise the budget and run again"
-    )
-
 # %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88
 class EndpointError(Stopped):
-    "A request that was not answered. The message says what the server said."
+    "A request that was not answered. The message quotes the server."
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-1
+
 class _RequestRefused(EndpointError):
-    "A request that the server will not answer, for its own content: a text too long, or not permitted"
+    "A request that the server rejects for its content: a text that is too long or not permitted"
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-2
+
 class _RequestUnanswered(_RequestRefused):
     "A request whose attempts are used up, while the server may answer others"
 
 
 @dataclass(kw_only=True, eq=False)
-class _Failed(Exception):  # One attempt without a usable reply
-    why: str
+class _Failed(Exception):
+    "One attempt without a usable reply"
+
+    why: str  # Reason, for the message
     retry: bool  # Another attempt may help
-    may_be_billed: bool  # The server may have answered, and counted the tokens
-    wait: float | None = None  # Seconds the server asked for
-    error: type = EndpointError  # What is raised when it is not tried again
+    may_be_billed: bool  # The server may have answered, and billed the tokens
+    wait: float | None = None  # Seconds that the server demands
+    error: type = EndpointError  # Error to raise after the last attempt
 
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *args):
-        return None
-
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-2
 def _api_key(
     endpoint: Endpoint,  # The server
 ) -> str:  # '' when no key is sent
-    "API key from its environment variable; an error when it is not there."
+    "API key from its environment variable; a `ValueError` when it is not set."
     if not endpoint.key_env:
         return ""
     if not (found := endpoint.secret):
@@ -628,24 +661,26 @@ def _api_key(
         )
     return found
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-3
-def _is_local(endpoint):  # On this machine: no proxy, and a port that is not the same tomorrow
+
+def _is_local(endpoint):
+    "Whether the server runs on this machine: without a proxy, and with a port that may change."
     return urlsplit(endpoint.url).hostname in ("127.0.0.1", "localhost", "::1")
 
 
 @functools.cache
-def _warn_of_open_key(url):  # Once for a server
+def _warn_of_open_key(url):
+    "Warn, once for each server, of a key that is sent without encryption."
     print(
         f"uetrust: warning: the API key goes to {url} over plain http, where others can read it: use https",
         file=sys.stderr,
     )
 
+# %% ../../nbs/06_generation/04_endpoint.ipynb #ef817574
+_CHUNK = 2**20  # Bytes that are read at once
 
-_LARGEST_OVERHEAD, _BYTES_PER_TOKEN = 2**22, 4096  # Of a reply; a token may come with 20 others
-_CHUNK = 2**20
 
-
-def _read_body(reply, most, seconds):  # Cut off when it does not end
+def _read_body(reply, most, seconds):
+    "Text of a reply; a `_Failed` when it is longer than `most` bytes or takes too long."
     body, end = bytearray(), time.monotonic() + seconds
     while part := reply.read1(_CHUNK):
         body += part
@@ -660,7 +695,16 @@ def _read_body(reply, most, seconds):  # Cut off when it does not end
         raise http.client.IncompleteRead(bytes(body), reply.length)
     return bytes(body).decode("utf-8", "replace")
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-4
+
+_LARGEST_OVERHEAD = 2**22  # Bytes of a reply without its tokens
+_BYTES_PER_TOKEN = 4096  # Bytes of a token in a reply, which may list 20 alternatives
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args):
+        return None
+
+
 def _raw_reply(endpoint, request, secret):
     proxies = [urllib.request.ProxyHandler({})] if _is_local(endpoint) else []
     opener = urllib.request.build_opener(_NoRedirect, *proxies)
@@ -672,11 +716,11 @@ def _raw_reply(endpoint, request, secret):
     with opener.open(urllib.request.Request(url, body, headers), timeout=endpoint.timeout) as reply:
         return _read_body(reply, most, 10 * endpoint.timeout)
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-4
 def _retry_after(
-    value: str | None,  # Header of that name
-) -> float | None:  # Seconds, or None
-    "Seconds that a server asks to wait, from a number or a date."
+    value: str | None,  # Value of the header Retry-After
+) -> float | None:  # Seconds, or None without a valid header
+    "Seconds that a server demands to wait, from a number or a date."
     if not value:
         return None
     try:
@@ -689,33 +733,37 @@ def _retry_after(
         return None
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-5
-def _error_body(error):  # What the server wrote with the status
+def _error_body(error):
+    "Message that the server sent with an error status."
     try:
         return error.read(2**16).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException):
-        return "the connection broke before it said why"
+        return "the connection broke before the reason was read"
 
 
-_REFUSED_FIELDS = dict(  # Field of a request that some models refuse -> what to send in its place
+# For each field that some models refuse, the setting that replaces it
+_REFUSED_FIELDS = dict(
     max_tokens='{"max_tokens": null, "max_completion_tokens": 1000}',
     temperature='{"temperature": null}',
     top_p='{"top_p": null}',
 )
 
 
-def _field_remedy(said):  # Of a server that refuses a field by its name; '' for other complaints
-    refused = "unsupported" in said.lower() or "not supported" in said.lower()
-    fields = [name for name in _REFUSED_FIELDS if refused and f"'{name}'" in said]
-    wanted = ", ".join(_REFUSED_FIELDS[name] for name in fields)
-    return f" This model takes no {fields[0]}: set extra = {wanted} in settings.ini" if fields else ""
+def _field_remedy(message):
+    "Remedy when the server refuses a field by its name; '' for other messages."
+    refused = "unsupported" in message.lower() or "not supported" in message.lower()
+    fields = [name for name in _REFUSED_FIELDS if refused and f"'{name}'" in message]
+    setting = ", ".join(_REFUSED_FIELDS[name] for name in fields)
+    return f" This model takes no {fields[0]}: set extra = {setting} in settings.ini" if fields else ""
 
 
-def _http_failure(error, secret):  # What an HTTP status means
-    said, code = masked(_error_body(error), secret), error.code
-    retry = (code in (408, 425, 429) or code >= 500) and "insufficient_quota" not in said
+def _http_failure(error, secret):
+    "Failure that an HTTP status stands for."
+    message, code = masked(_error_body(error), secret), error.code
+    retry = (code in (408, 425, 429) or code >= 500) and "insufficient_quota" not in message
     unanswered = _RequestUnanswered if retry and code != 429 else EndpointError
     return _Failed(
-        why=f"HTTP {code}: {said[:300]}{_field_remedy(said)}",
+        why=f"HTTP {code}: {message[:300]}{_field_remedy(message)}",
         retry=retry,
         may_be_billed=code in (502, 504),
         wait=_retry_after(error.headers.get("Retry-After")),
@@ -723,18 +771,19 @@ def _http_failure(error, secret):  # What an HTTP status means
     )
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #9d71bb88-6
-_NEVER_SENT = (socket.gaierror, ConnectionRefusedError, ssl.SSLError)
-_NO_WAY = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL)
-_STAYS = (socket.EAI_NONAME,)  # A name that nobody has
+_NEVER_SENT = (socket.gaierror, ConnectionRefusedError, ssl.SSLError)  # Errors before the request was sent
+_UNREACHABLE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL)
+_PERMANENT = (socket.EAI_NONAME,)  # Unknown host name
 
 
-def _connection_failure(error, secret):  # What a broken connection means
+def _connection_failure(error, secret):
+    "Failure that a broken connection stands for."
     why, early = getattr(error, "reason", error), isinstance(error, urllib.error.URLError)
-    unsent = early and (isinstance(why, _NEVER_SENT) or getattr(why, "errno", None) in _NO_WAY)
+    unsent = early and (isinstance(why, _NEVER_SENT) or getattr(why, "errno", None) in _UNREACHABLE)
     found = "the host cannot be found" if isinstance(why, socket.gaierror) else type(why).__name__
     return _Failed(
         why=masked(f"{found}: {why}", secret),
-        retry=not (unsent and (isinstance(why, ssl.SSLError) or why.errno in _STAYS)),
+        retry=not (unsent and (isinstance(why, ssl.SSLError) or why.errno in _PERMANENT)),
         may_be_billed=not unsent,
         error=EndpointError if unsent else _RequestUnanswered,
     )
@@ -742,9 +791,9 @@ def _connection_failure(error, secret):  # What a broken connection means
 
 def send_once(
     endpoint: Endpoint,  # The server
-    request: _EndpointRequest,  # What to send
-) -> str:  # Parsed as a completion, or with a content that is none
-    "Raw reply to a request that is sent once."
+    request: _EndpointRequest,  # Request to send
+) -> str:  # A completion, though perhaps with an invalid content
+    "Raw reply to a request that is sent once; a `_Failed` when there is none."
     secret = _api_key(endpoint)
     try:
         raw = _raw_reply(endpoint, request, secret)
@@ -761,27 +810,65 @@ def send_once(
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a
 def _retry_pause(
-    endpoint: Endpoint,  # Its backoff
+    endpoint: Endpoint,  # The server, with its backoff
     key: str,  # Fingerprint of the request
-    attempt: int,  # From 0
-    asked: float | None = None,  # Seconds the server asked for
+    attempt: int,  # Number of the attempt, from 0
+    requested: float | None = None,  # Seconds that the server demands
 ) -> float:  # Seconds
-    "Seconds to wait before the next attempt."
+    "Pause before the next attempt."
     spread = int(value_digest([key, attempt])[:8], 16) / 2**32
-    return (
-        endpoint.backoff * 2**attempt * (0.5 + spread) if asked is None else asked + endpoint.backoff * spread
-    )
+    if requested is not None:
+        return requested + endpoint.backoff * spread
+    return endpoint.backoff * 2**attempt * (0.5 + spread)
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a-1
-def _send_until_answered(
-    endpoint: Endpoint,  # The server
-    request: _EndpointRequest,  # What to send
-    cache: ReplyCache,  # Where the reply is kept
-    stop: threading.Event,  # Set when another request failed for good
-):
-    "Send a request until it is answered and its reply is kept."
-    unsure, priced = 0, endpoint.price_in + endpoint.price_out > 0
-    for i in range(endpoint.retries + 1):
+def _used_tokens(raw, request):
+    "Tokens as the server counted them; an upper bound when it did not."
+    usage = _checked_usage(json.loads(raw).get("usage"))
+    names = ("prompt_tokens", "completion_tokens")
+    return tuple(usage.get(name, most) for name, most in zip(names, request.most_tokens))
+
+
+def _failure_message(endpoint, request, failure, attempt, pause=0):
+    "Message after the last attempt; `pause` is a number of seconds that is too long to wait."
+    hint = ""
+    if pause:
+        who, seconds = ("It asks", failure.wait) if failure.wait else ("The next attempt has", pause)
+        hint = f" {who} to wait {seconds:.0f} s, longer than longest_wait={endpoint.longest_wait:g}."
+    message = (
+        f"{endpoint.model} at {endpoint.url} did not answer the {request.kind} request of sample "
+        f"{request.sample!r} in {attempt + 1} attempt{'s' * (attempt > 0)}: {failure.why}.{hint} "
+        "Every reply so far is kept; run again to go on"
+    )
+    return masked(message, endpoint.secret)
+
+
+def _require_content(endpoint, request, raw, attempt):
+    "Raise an error when a reply, though paid for, has no usable content."
+    try:
+        checked_reply(raw, endpoint.chat, endpoint.secret)
+    except ValueError as error:
+        failure = _Failed(why=str(error), retry=False, may_be_billed=True)
+        raise _RequestRefused(_failure_message(endpoint, request, failure, attempt)) from None
+
+# %% ../../nbs/06_generation/04_endpoint.ipynb #491fbce6
+def _last_error(endpoint, request, failure, attempt, unsure):
+    "Error to raise after a failed attempt, None when another one follows, and the seconds until then."
+    wait = _retry_pause(endpoint, request.key, attempt, failure.wait)
+    priced = endpoint.price_in + endpoint.price_out > 0
+    last = attempt == endpoint.retries or priced and unsure > endpoint.resends
+    too_long = failure.retry and wait > endpoint.longest_wait
+    if failure.retry and not last and not too_long:
+        return None, wait
+    error = EndpointError if too_long else failure.error
+    pause = wait if too_long and not last else 0
+    return error(_failure_message(endpoint, request, failure, attempt, pause)), 0
+
+
+def _send_until_answered(endpoint, request, cache, stop):
+    "Send a request until its reply is kept, or until `stop` is set after a failure of another request."
+    unsure = 0
+    for attempt in range(endpoint.retries + 1):
         most = endpoint.cost(*request.most_tokens)
         if (ticket := cache.reserve(request.key, most, endpoint.budget, stop)) is None:
             return
@@ -790,72 +877,42 @@ def _send_until_answered(
         except _Failed as failure:
             cache.release(ticket, failure.may_be_billed)
             unsure += failure.may_be_billed
-            wait = _retry_pause(endpoint, request.key, i, failure.wait)
-            last = i == endpoint.retries or priced and unsure > endpoint.resends
-            if not failure.retry or last or wait > endpoint.longest_wait:
-                too_long = failure.retry and wait > endpoint.longest_wait
-                error = EndpointError if too_long else failure.error
-                pause = wait if too_long and not last else 0
-                raise error(_failure_message(endpoint, request, failure, i, pause)) from None
+            error, wait = _last_error(endpoint, request, failure, attempt, unsure)
+            if error:
+                raise error from None
             stop.wait(wait)
         except BaseException:
             cache.release(ticket, True)
             raise
         else:
             cache.settle(ticket, request, raw, endpoint.cost(*_used_tokens(raw, request)))
-            return _require_content(endpoint, request, raw, i)
+            return _require_content(endpoint, request, raw, attempt)
 
-
-def _require_content(endpoint, asked, raw, i):  # Of a reply that was paid for
+# %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a-3
+def _send_or_note(endpoint, request, cache, stop, refused, failing):
+    "Send a request; note its own failure in `refused` if there is such a dict, else stop the others."
     try:
-        checked_reply(raw, endpoint.chat, endpoint.secret)
-    except ValueError as error:
-        failure = _Failed(why=str(error), retry=False, may_be_billed=True)
-        raise _RequestRefused(_failure_message(endpoint, asked, failure, i)) from None
-
-# %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a-2
-def _used_tokens(raw, asked):  # Tokens as the server counted them; an upper bound when it did not
-    usage = _checked_usage(json.loads(raw).get("usage"))
-    return tuple(
-        usage.get(name, most) for name, most in zip(("prompt_tokens", "completion_tokens"), asked.most_tokens)
-    )
-
-
-def _failure_message(endpoint, asked, failure, i, pause=0):  # pause: seconds that are too long to wait
-    hint = ""
-    if pause:
-        who, seconds = ("It asks", failure.wait) if failure.wait else ("The next attempt has", pause)
-        hint = f" {who} to wait {seconds:.0f} s, longer than longest_wait={endpoint.longest_wait:g}."
-    said = (
-        f"{endpoint.model} at {endpoint.url} did not answer the {asked.kind} request of sample "
-        f"{asked.sample!r} in {i + 1} attempt{'s' * (i > 0)}: {failure.why}.{hint} "
-        "Every reply so far is kept; run again to go on"
-    )
-    return masked(said, endpoint.secret)
-
-
-def _send_or_note(endpoint, asked, cache, stop, refused, failing):
-    "Send a request; a failure of its own is noted when failures are taken, else it stops the others."
-    try:
-        _send_until_answered(endpoint, asked, cache, stop)
+        _send_until_answered(endpoint, request, cache, stop)
         failing[:] = [None]  # There has been an answer
     except _RequestRefused as error:
         if isinstance(error, _RequestUnanswered) or None not in failing:
-            failing.append(asked.key)
+            failing.append(request.key)
         if refused is None or len(failing) > 2 * endpoint.concurrency:
             stop.set()
             raise EndpointError(str(error)) from None
-        refused[asked.key] = str(error)
+        refused[request.key] = str(error)
     except BaseException:
         stop.set()
         raise
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a-3
-def _answer_all(endpoint, requests, cache, refused, watch, answered):  # Several at a time
+
+def _answer_all(endpoint, requests, cache, refused, watch, answered):
+    "Send all requests, several at a time."
     stop, failing = threading.Event(), [None] * answered
     with ThreadPoolExecutor(endpoint.concurrency) as pool:
         under_way = [
-            pool.submit(_send_or_note, endpoint, asked, cache, stop, refused, failing) for asked in requests
+            pool.submit(_send_or_note, endpoint, request, cache, stop, refused, failing)
+            for request in requests
         ]
         try:
             for future in as_completed(under_way):
@@ -865,41 +922,41 @@ def _answer_all(endpoint, requests, cache, refused, watch, answered):  # Several
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
 
-
+# %% ../../nbs/06_generation/04_endpoint.ipynb #f23b10de
 def _check_listening(endpoint):
-    "Refuse, within seconds, an address where nothing listens."
+    "Raise an `EndpointError` within seconds when nothing listens at the address."
     address = urlsplit(endpoint.url)
     if urllib.request.getproxies().get(address.scheme) and not urllib.request.proxy_bypass(address.hostname):
         return
     place = address.hostname, address.port or dict(http=80, https=443)[address.scheme]
     attempts = min(endpoint.retries, 2) + 1
-    for i in range(attempts):
+    for attempt in range(attempts):
         try:
             return socket.create_connection(place, min(endpoint.timeout, 5)).close()
         except ConnectionRefusedError as error:
             why = f"ConnectionRefusedError: {error}"
-        except OSError:  # What else may be wrong is met, and told, when a request is sent
+        except OSError:  # Other problems are reported when a request is sent
             return
-        if i < attempts - 1:
-            time.sleep(endpoint.backoff * (i + 1))
+        if attempt < attempts - 1:
+            time.sleep(endpoint.backoff * (attempt + 1))
     raise EndpointError(
-        f"nothing listens at {endpoint.url} ({why}), so {endpoint.model} cannot be asked: "
+        f"nothing listens at {endpoint.url} ({why}), so {endpoint.model} cannot be reached: "
         "start the server, or name another address"
     )
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #d95fe11a-4
 def endpoint_replies(
     endpoint: Endpoint,  # The server
-    requests: list,  # From `text_requests`
-    cache: ReplyCache,  # Where replies are kept
-    # Receives fingerprint -> why a request has no reply, and the others go on; an error when None, or when
-    # nothing is answered
+    requests: list,  # Requests from `text_requests`
+    cache: ReplyCache,  # Kept replies
+    # Receives the reason for each fingerprint without a reply, while the others go on; without it, and when
+    # no request is answered, a failure is an error
     refused: dict = None,
-    watch: Callable = lambda count: None,  # Called with the number of requests that are done
-) -> dict:  # Fingerprint -> checked reply; None for one that has none
-    "Replies to all requests; only those that the cache does not have are sent, and each once."
-    unique = {asked.key: asked for asked in requests}
-    left = [asked for key, asked in unique.items() if cache.get(key) is None]
+    watch: Callable = lambda count: None,  # Called with the number of newly finished requests
+) -> dict:  # For each fingerprint the checked reply, None without one
+    "Replies to all requests; those that the cache does not have are sent once each."
+    unique = {request.key: request for request in requests}
+    left = [request for key, request in unique.items() if cache.get(key) is None]
     watch(len(unique) - len(left))
     if left:
         if _api_key(endpoint) and endpoint.url.startswith("http:") and not _is_local(endpoint):
@@ -910,93 +967,84 @@ def endpoint_replies(
         except _CacheFailed as error:
             if refused is None:
                 raise
-            refused |= {asked.key: str(error) for asked in left if cache.get(asked.key) is None}
+            refused |= {request.key: str(error) for request in left if cache.get(request.key) is None}
     if left and refused and len(refused) == len(left) == len(unique):
         raise EndpointError(next(iter(refused.values())))
-    return {asked.key: cache.get(asked.key) for asked in requests}
+    return {request.key: cache.get(request.key) for request in requests}
 
-# %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908
-def _reply_choices(endpoint, asked, reply):  # Of each text asked for
+# %% ../../nbs/06_generation/04_endpoint.ipynb #2a918668
+def _requested_choices(endpoint, request, reply):
+    "Choices of a reply, one for each requested text."
     found = sorted(reply["choices"], key=lambda choice: choice["index"])
-    if len(found) < asked.n:
+    if len(found) < request.n:
         raise EndpointError(
-            f"{endpoint.model} gave {len(found)} of {asked.n} texts for sample {asked.sample!r}: the server "
-            "does not honour n. Use per_call = 1 (--per-call 1)"
+            f"{endpoint.model} gave {len(found)} of {request.n} texts for sample {request.sample!r}: the "
+            "server does not honour n. Use per_call = 1 (--per-call 1)"
         )
-    return found[: asked.n]
-
-# %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-1
-def _choice_row(endpoint, asked, i, choice):
-    text = choice["message"]["content"] if endpoint.chat else choice["text"]
-    if text is None:
-        why = masked(choice["finish_reason"], endpoint.secret)
-        raise EndpointError(
-            f"{endpoint.model} gave no text for sample {asked.sample!r} (finish_reason "
-            f"{why!r}): the reply is kept and not asked for again. Leave this sample "
-            "out, or ask another model"
-        )
-    said = dict(finish=choice["finish_reason"], logprobs=_logprobs(choice["logprobs"]))
-    return bank_row(asked.sample, asked.kind, asked.first + i, text.strip(), **said)
-
-
-def _logprobs(found):  # Of chat or of plain completions
-    if not found:
-        return None
-    content = found.get("content")
-    return [token["logprob"] for token in found["content"]] if content else found.get("token_logprobs")
+    return found[: request.n]
 
 
 def reply_choices(
     endpoint: Endpoint,  # The server
     samples: pd.DataFrame,  # One row per source: id, source
     settings: Decoding,  # Decoding settings
-    cache: ReplyCache,  # Where replies are kept
-) -> list:  # Of (`_EndpointRequest`, choices), as many choices as texts were asked for
-    "Replies of a server to all requests for the texts of some sources."
+    cache: ReplyCache,  # Kept replies
+) -> list:  # Pairs of a request and its choices, one choice for each requested text
+    "Replies of a server to all requests for the texts of the samples."
     requests, refused = text_requests(endpoint, samples, settings), {}
     replies = endpoint_replies(endpoint, requests, cache, refused)
     if refused:
         more = f" ({len(refused)} of {len(requests)} requests got no reply)" * (len(refused) > 1)
         raise EndpointError(next(iter(refused.values())) + more)
-    return [(asked, _reply_choices(endpoint, asked, replies[asked.key])) for asked in requests]
+    return [(request, _requested_choices(endpoint, request, replies[request.key])) for request in requests]
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-2
+def _logprobs(found):
+    "Log-probabilities of the tokens of a chat or of a plain completion; None without them."
+    if not found:
+        return None
+    content = found.get("content")
+    return [token["logprob"] for token in content] if content else found.get("token_logprobs")
+
+
+def _choice_row(endpoint, request, number, choice):
+    "Bank row of a choice."
+    text = choice["message"]["content"] if endpoint.chat else choice["text"]
+    if text is None:
+        why = masked(choice["finish_reason"], endpoint.secret)
+        raise EndpointError(
+            f"{endpoint.model} gave no text for sample {request.sample!r} (finish_reason "
+            f"{why!r}): the reply is kept and not requested again. Leave this sample "
+            "out, or use another model"
+        )
+    fields = dict(finish=choice["finish_reason"], logprobs=_logprobs(choice["logprobs"]))
+    return bank_row(request.sample, request.kind, request.first + number, text.strip(), **fields)
+
+
 def generate_remotely(
     endpoint: Endpoint,  # The server
     samples: pd.DataFrame,  # One row per source: id, source
     settings: Decoding,  # Decoding settings
-    cache: ReplyCache,  # Where replies are kept
-) -> list:  # Dicts from `uetrust.generation.bank.bank_row`
-    "Bank rows of the greedy text and the sampled ones of every source."
+    cache: ReplyCache,  # Kept replies
+) -> list:  # Rows from `uetrust.generation.bank.bank_row`
+    "Bank rows of the greedy text and the sampled texts of every source."
     return [
-        _choice_row(endpoint, asked, i, choice)
-        for asked, choices in reply_choices(endpoint, samples, settings, cache)
-        for i, choice in enumerate(choices)
+        _choice_row(endpoint, request, number, choice)
+        for request, choices in reply_choices(endpoint, samples, settings, cache)
+        for number, choice in enumerate(choices)
     ]
-
-# %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-3
-def estimate_cost(
-    endpoint: Endpoint,  # Its prices
-    samples: pd.DataFrame,  # One row per source
-    settings: Decoding,  # Decoding settings
-    cache: ReplyCache = None,  # What was answered already costs nothing
-    # requests, cached, and for the rest tokens_in, tokens_out, cost (at four bytes per token, texts of full
-    # length), cost_most, budget_left
-) -> pd.Series:
-    "Estimated cost of the texts of all samples. Nothing is sent."
-    return estimate_request_cost(endpoint, text_requests(endpoint, samples, settings), cache)
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-4
 def estimate_request_cost(
-    endpoint: Endpoint,  # Its prices
-    requests: list,  # Any
-    cache: ReplyCache = None,  # What was answered already costs nothing
-) -> pd.Series:  # As `estimate_cost`
+    endpoint: Endpoint,  # The server, with its prices
+    requests: list,  # Requests
+    cache: ReplyCache = None,  # Kept replies, which cost nothing
+) -> pd.Series:  # Same rows as from `estimate_cost`
     "Estimated cost of requests. Nothing is sent."
-    every = {asked.key: asked for asked in requests}
-    left = [asked for key, asked in every.items() if cache is None or cache.get(key) is None]
-    most, out = sum(asked.most_tokens[0] for asked in left), sum(asked.most_tokens[1] for asked in left)
-    tokens = sum(len(canonical_json(asked.body).encode()) for asked in left) // 4
+    every = {request.key: request for request in requests}
+    left = [request for key, request in every.items() if cache is None or cache.get(key) is None]
+    most, out = (sum(request.most_tokens[i] for request in left) for i in range(2))
+    tokens = sum(len(canonical_json(request.body).encode()) for request in left) // 4
     spent = sum(cache.spent()) if cache else 0
     return pd.Series(
         dict(
@@ -1011,13 +1059,25 @@ def estimate_request_cost(
         dtype=object,
     )
 
+# %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-3
+def estimate_cost(
+    endpoint: Endpoint,  # The server, with its prices
+    samples: pd.DataFrame,  # One row per source
+    settings: Decoding,  # Decoding settings
+    cache: ReplyCache = None,  # Kept replies, which cost nothing
+    # requests, cached, budget_left, and for the requests that are not cached: tokens_in, tokens_out, cost (at
+    # four bytes per token, with texts of full length) and cost_most
+) -> pd.Series:
+    "Estimated cost of the texts of all samples. Nothing is sent."
+    return estimate_request_cost(endpoint, text_requests(endpoint, samples, settings), cache)
+
 # %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-5
 def _endpoint_provenance(
     endpoint: Endpoint,  # The server
     dataset: str,  # Name of the dataset
     generator: str,  # Name of the generator in tables
     settings: Decoding,  # Decoding settings
-) -> dict:  # For a bank
+) -> dict:  # Provenance of a bank
     "Provenance of the texts of an endpoint."
     recorded = settings_to_record(
         resolved_settings(settings, 1.0, 1.0, 0),
@@ -1038,26 +1098,25 @@ def _endpoint_provenance(
 
 # %% ../../nbs/06_generation/04_endpoint.ipynb #a0ac0908-6
 def fill_endpoint_bank(
-    folder,  # The bank
+    folder,  # Folder of the bank
     dataset: str,  # Name of the dataset
     generator: str,  # Name of the generator in tables
     samples: pd.DataFrame,  # One row per source: id, source, perhaps split
     endpoint: Endpoint,  # The server
     settings: Decoding,  # Decoding settings
-    cache,  # sqlite file of raw replies
+    cache,  # Path of the sqlite file of raw replies
     size: int = 64,  # Sources per shard
-    worker: tuple = (0, 1),  # This is worker i of n
+    worker: tuple = (0, 1),  # This process is worker i of n, given as (i, n)
     progress: bool = True,  # Show sources done and time left
-) -> Path:  # The bank
-    "Folder of a bank after its missing shards were generated by an endpoint."
-    what = _endpoint_provenance(endpoint, dataset, generator, settings)
+) -> Path:  # Folder of the bank
+    "Folder of a bank, after its missing shards were generated by an endpoint."
     with ReplyCache(cache) as replies:
         return fill_bank(
             folder,
             samples,
-            what,
-            lambda part: generate_remotely(endpoint, part, settings, replies),
-            size,
-            worker,
-            progress,
+            about=_endpoint_provenance(endpoint, dataset, generator, settings),
+            make=lambda part: generate_remotely(endpoint, part, settings, replies),
+            size=size,
+            worker=worker,
+            progress=progress,
         )

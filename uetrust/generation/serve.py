@@ -47,7 +47,7 @@ from ..models.load import Model, halve_when_out_of_memory, load_model
 
 # %% ../../nbs/06_generation/05_serve.ipynb #856126f9
 class _BadRequest(Exception):
-    "A request that is not answered: reason, name of the wrong field, HTTP status and error code"
+    "A request that is not answered, with the reason, the name of the wrong field, HTTP status and error code"
 
     def __init__(self, why, param=None, status=400, code=None):
         super().__init__(why)
@@ -56,7 +56,9 @@ class _BadRequest(Exception):
         self.reply = dict(error=dict(message=why, type=kind, param=param, code=code))
 
 # %% ../../nbs/06_generation/05_serve.ipynb #6c4f9496
-class _Strict(BaseModel):  # A bool is no integer, and there is no other field
+class _Strict(BaseModel):
+    "Fields without conversion (a bool is not an integer), and no others"
+
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
@@ -72,7 +74,7 @@ _StopString = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class _CommonFields(_Strict):
-    "Fields of every request, with the value of a missing one; an error says that NAME must be DESCRIPTION"
+    "Fields of every request with their defaults; an error reads 'NAME must be DESCRIPTION'"
 
     model: str = Field(description="one string")
     n: int = _integer(1, 128, 1)
@@ -98,7 +100,9 @@ class _TextPart(_Strict):
     text: str
 
 
-class _OtherPart(BaseModel):  # An image, say
+class _OtherPart(BaseModel):
+    "A part that is not a text, such as an image"
+
     type: Annotated[str, Field(strict=True), Predicate(lambda kind: kind != "text")]
 
 
@@ -118,7 +122,7 @@ class _ChatFields(_CommonFields):
     logprobs: bool = Field(False, description="true or false")
     top_logprobs: int = _integer(0, 20, 0)
 
-
+# %% ../../nbs/06_generation/05_serve.ipynb #1b4a54c7
 _Ids = Annotated[list[int], Field(min_length=1, fail_fast=True)]
 _Texts = Annotated[list[str], Field(min_length=1, fail_fast=True)]
 
@@ -133,7 +137,7 @@ class _CompletionFields(_CommonFields):
     echo: bool = Field(False, description="true or false")
 
 # %% ../../nbs/06_generation/05_serve.ipynb #7c7c7a4d
-# Not supported, but these values ask for nothing
+# Fields that are not supported, with the values that have no effect
 NEUTRAL_VALUES = dict(frequency_penalty=0, presence_penalty=0, logit_bias={})
 
 
@@ -146,10 +150,10 @@ def _wrong_field(name, given, known):
 
 
 def request_fields(
-    request,  # A parsed request
+    request,  # Parsed request
     fields: type[_CommonFields],  # `_ChatFields` or `_CompletionFields`
-) -> dict:  # Every field with its value or default
-    "Fields of a request; a `_BadRequest` names the first one that is wrong."
+) -> dict:  # Value or default of every field
+    "Fields of a request; a `_BadRequest` names the first wrong one."
     if type(request) is not dict:
         raise _BadRequest("a request is a JSON object")
     given = {
@@ -159,13 +163,14 @@ def request_fields(
     }
     try:
         return dict(fields.model_validate(given)) | given
-    except ValidationError as e:
-        known, wrong = fields.model_fields, [error["loc"][0] for error in e.errors()]
+    except ValidationError as errors:
+        known, wrong = fields.model_fields, [error["loc"][0] for error in errors.errors()]
         unknown_first = min(wrong, key=lambda name: name in known)
         raise _wrong_field(unknown_first, given, known) from None
 
 # %% ../../nbs/06_generation/05_serve.ipynb #c9cc467b
-def _joined(content):  # Text of a message's content
+def _joined(content):
+    "Text of the content of a message."
     parts = [dict(type="text", text=content)] if isinstance(content, str) else content
     if others := [part["type"] for part in parts if part["type"] != "text"]:
         raise _BadRequest(
@@ -176,17 +181,19 @@ def _joined(content):  # Text of a message's content
     return "".join(part["text"] for part in parts)
 
 
-def _joined_messages(messages):  # With a text as content
+def _joined_messages(messages):
+    "Messages with a text as content."
     return [message | dict(content=_joined(message["content"])) for message in messages]
 
 # %% ../../nbs/06_generation/05_serve.ipynb #ff07c4a1
-MOST_PROMPTS = 128  # Of a request
+MOST_PROMPTS = 128  # Prompts of a request
 
 
-def _given_prompts(asked):  # (name in errors, messages or text or token ids) of each prompt
-    if "messages" in asked:
-        return [("messages", _joined_messages(asked["messages"]))]
-    given = asked["prompt"]
+def _given_prompts(fields):
+    "For each prompt its name in errors, and its messages, text or token ids."
+    if "messages" in fields:
+        return [("messages", _joined_messages(fields["messages"]))]
+    given = fields["prompt"]
     if isinstance(given, str) or isinstance(given[0], int):
         return [("prompt", given)]
     if len(given) > MOST_PROMPTS:
@@ -199,17 +206,18 @@ def _wrong_prompt(name, why, code=None):
     return _BadRequest(f"{name} {why}", name.partition("[")[0], code=code)
 
 # %% ../../nbs/06_generation/05_serve.ipynb #f8cb82d9
-_LONGEST_TOKEN = 64  # Letters that a token is taken to have at least, for a bound of the prompt
+_LONGEST_TOKEN = 64  # Lowest assumed length of the longest token, in letters
 
 
 def _longest_prompt(
-    model: Model,  # From `load_model`
-) -> int:  # Letters
-    "Most letters of a prompt that is tokenized: the window, filled with the longest token."
+    model: Model,  # Loaded model
+) -> int:  # Number of letters
+    "Letters of the longest prompt that is tokenized: the window filled with the longest token."
     return model.window * max(_LONGEST_TOKEN, max(map(len, model.tokenizer.get_vocab())))
 
 
-def _require_short(model, given, name):  # Before the tokenizer spends time on it
+def _require_short(model, given, name):
+    "Raise a `_BadRequest` when a prompt is too long to be tokenized."
     letters = len(given) if isinstance(given, str) else sum(len(message["content"]) for message in given)
     if letters > (most := _longest_prompt(model)):
         raise _wrong_prompt(
@@ -219,14 +227,16 @@ def _require_short(model, given, name):  # Before the tokenizer spends time on i
         )
 
 # %% ../../nbs/06_generation/05_serve.ipynb #9028a37e
-def _known_ids(model, ids, name):  # Token ids of the client, as they are
+def _known_ids(model, ids, name):
+    "Token ids of the client; a `_BadRequest` when the model does not have one."
     size = model.text_config.vocab_size
     if unknown := [i for i in ids if not 0 <= i < size]:
         raise _wrong_prompt(name, f"has token id {unknown[0]}, but this model has 0 to {size - 1}")
     return ids
 
 
-def _given_tokens(model, given, name):  # Token ids of a prompt
+def _given_tokens(model, given, name):
+    "Token ids of a prompt."
     from jinja2 import TemplateError
 
     if isinstance(given, list) and isinstance(given[0], int):
@@ -239,34 +249,35 @@ def _given_tokens(model, given, name):  # Token ids of a prompt
         )
     try:
         ids = encode_prompt(model, given)
-    except TemplateError as e:
-        raise _BadRequest(f"the chat template refuses these messages: {e}", "messages") from None
+    except TemplateError as error:
+        raise _BadRequest(f"the chat template refuses these messages: {error}", "messages") from None
     if not ids:
         raise _wrong_prompt(name, "has no tokens: there is nothing to go on from")
     return ids
 
 # %% ../../nbs/06_generation/05_serve.ipynb #f8d6b0d7
 class _Prompt(NamedTuple):
-    given: str | list  # Messages, a text or token ids
-    ids: list  # Its token ids
-    new: int  # Tokens that a text after it may have
+    given: str | list  # Messages, text or token ids in the request
+    ids: list  # Token ids of the prompt
+    new: int  # Highest number of tokens of a text after it
 
 
-def _prompt_room(model, new):  # Prompt tokens that fit before a text of so many
+def _prompt_room(model, new):
+    "Number of prompt tokens that fit before a text of `new` tokens."
+    if not new:
+        return model.window
     try:
-        return (
-            prompt_limit(model, Decoding(max_new_tokens=new, max_prompt=sys.maxsize)) if new else model.window
-        )
+        return prompt_limit(model, Decoding(max_new_tokens=new, max_prompt=sys.maxsize))
     except ValueError:
         return 0
 
 
-def _prompt(model, asked, given, name):
+def _prompt(model, fields, given, name):
     ids = _given_tokens(model, given, name)
     default = ("max_tokens", min(DEFAULT_DECODING.max_new_tokens, max(model.window - len(ids), 1)))
     names = ("max_completion_tokens", "max_tokens")
-    limit, new = next(((name, asked[name]) for name in names if asked[name] is not None), default)
-    if not new and not asked.get("echo"):
+    limit, new = next(((name, fields[name]) for name in names if fields[name] is not None), default)
+    if not new and not fields.get("echo"):
         raise _BadRequest(f"{limit} is 0: that leaves nothing to answer, except with echo", limit)
     if len(ids) <= (fits := _prompt_room(model, new)):
         return _Prompt(given, ids, new)
@@ -274,10 +285,11 @@ def _prompt(model, asked, given, name):
     raise _wrong_prompt(name, f"{why} are for the text", "context_length_exceeded")
 
 # %% ../../nbs/06_generation/05_serve.ipynb #7bbd3987
-MOST_TOKENS = 2**14  # Of all texts of a request with their prompts
+MOST_TOKENS = 2**14  # Tokens of all texts of a request with their prompts
 
 
-def _require_few(prompts, n):  # So that one request does not stop the others for long
+def _require_few(prompts, n):
+    "Raise a `_BadRequest` when n texts for each prompt have too many tokens together."
     tokens = n * sum(len(prompt.ids) + prompt.new for prompt in prompts)
     if tokens <= MOST_TOKENS or n * len(prompts) == 1:
         return
@@ -293,21 +305,24 @@ def _require_few(prompts, n):  # So that one request does not stop the others fo
     )
 
 
-def _prompts(model, asked):  # `_Prompt` of each prompt of a request
+def _prompts(model, fields):
+    "Prompts of a request."
     found = []
-    for name, given in _given_prompts(asked):
-        found.append(_prompt(model, asked, given, name))
-        _require_few(found, asked["n"])
+    for name, given in _given_prompts(fields):
+        found.append(_prompt(model, fields, given, name))
+        _require_few(found, fields["n"])
     return found
 
 # %% ../../nbs/06_generation/05_serve.ipynb #f5cb5a4d
-def _before_stop(text, stops):  # The text up to the stop string that is complete first
+def _before_stop(text, stops):
+    "Text up to the stop string that is complete first."
     found = [(at + len(stop), at) for stop in stops if (at := text.find(stop)) >= 0]
     return text[: min(found)[1]] if found else text
 
 
-class _Steps:  # Stopping criterion of `decode_batch`
-    # read(i, tokens) gets every text after each of its tokens, and says whether a stop string ends it
+class _Steps:
+    "Stopping criterion of `decode_batch`: read(i, tokens) returns after each token whether text i ends"
+
     def __init__(self, rows, ends, read):
         self.texts, self.over = {i: [] for i in rows}, dict.fromkeys(rows, False)
         self.ends, self.read = ends, read
@@ -321,18 +336,18 @@ class _Steps:  # Stopping criterion of `decode_batch`
 
 # %% ../../nbs/06_generation/05_serve.ipynb #b8a1ff31
 class _Text(NamedTuple):
-    tokens: list  # All token ids that were written
-    why: str  # 'stop' or 'length'
-    text: str  # Up to the first stop string
-    is_cut: bool  # Whether there was one
+    tokens: list  # All generated token ids
+    why: str  # Finish reason: 'stop' or 'length'
+    text: str  # Text up to the first stop string
+    is_cut: bool  # Whether a stop string ended the text
 
 
 def _decoded(model, tokens):
     return model.tokenizer.decode(tokens, skip_special_tokens=True)
 
 
-def _stops(asked):
-    return [asked["stop"]] if isinstance(asked["stop"], str) else asked["stop"]
+def _stops(fields):
+    return [fields["stop"]] if isinstance(fields["stop"], str) else fields["stop"]
 
 
 def _text(model, tokens, settings, stops):
@@ -342,24 +357,29 @@ def _text(model, tokens, settings, stops):
     return _Text(tokens, "stop" if is_cut else finish_reason(model, tokens, settings), text, is_cut)
 
 
-def _settings(asked, new):
-    drawn = dict(temperature=asked["temperature"] or 1.0, top_p=asked["top_p"], top_k=asked["top_k"])
+def _settings(fields, new):
+    drawn = dict(temperature=fields["temperature"] or 1.0, top_p=fields["top_p"], top_k=fields["top_k"])
     return Decoding(max_new_tokens=new, **drawn)
+
+
+def _asks_logprobs(fields):
+    "Whether a request asks for log-probabilities."
+    return fields["logprobs"] if "messages" in fields else fields["logprobs"] is not None
 
 # %% ../../nbs/06_generation/05_serve.ipynb #c149d00a
 def _texts(
     model,
     prompt,
-    asked,
+    fields,
     present=lambda: None,  # Called before every token; raises when the client has left
-    see=None,  # see(i, text) gets every text after each of its tokens
+    see=None,  # Called as see(i, text) with every text after each of its tokens
 ):
     "The n texts after a prompt."
-    settings, stops, drawn = _settings(asked, prompt.new or 1), _stops(asked), asked["temperature"]
+    settings, stops, drawn = _settings(fields, prompt.new or 1), _stops(fields), fields["temperature"]
     if not prompt.new:
-        return [_Text([], "length", "", False)] * asked["n"]
+        return [_Text([], "length", "", False)] * fields["n"]
     seed_text = canonical_json(prompt.ids)
-    keys = [text_seed(asked["seed"], seed_text, i) if drawn else None for i in range(asked["n"])]
+    keys = [text_seed(fields["seed"], seed_text, i) if drawn else None for i in range(fields["n"])]
 
     def read(i, tokens):
         present()
@@ -368,22 +388,24 @@ def _texts(
             see(i, text)
         return _before_stop(text, stops) != text
 
-    def written(rows):
+    def generated(rows):
         steps = _Steps(rows, end_tokens(model), read)
         decode_batch(model, [prompt.ids], settings, [[keys[i] for i in rows]], [steps])
         return list(steps.texts.values())
 
-    texts = halve_when_out_of_memory(written, list(range(asked["n"])))
+    texts = halve_when_out_of_memory(generated, list(range(fields["n"])))
     return [_text(model, tokens, settings, stops) for tokens in texts]
 
 # %% ../../nbs/06_generation/05_serve.ipynb #9f94af9e
 def _logprobs(model, ids, texts, top, echo):
-    # For each token of each text, after its prompt when echoed:
-    # (token id, log p or None, (token id, log p) of the most probable)
+    """Log-probabilities of each text, after those of its prompt when echoed
+
+    One triple for each token: token id, log p (or None), and pairs (token id, log p) of the most probable.
+    """
     if echo and model.kind != "causal":
         raise _BadRequest(
             "this model reads its prompt in an encoder and gives it no probabilities: "
-            "ask for echo or for logprobs, not for both",
+            "use echo or logprobs, not both",
             "echo",
         )
     start = 1 if echo else len(ids)
@@ -399,7 +421,8 @@ def _logprobs(model, ids, texts, top, echo):
 
 # %% ../../nbs/06_generation/05_serve.ipynb #5334a1dd
 @cache
-def _byte_of_letter():  # Of byte-level BPE
+def _byte_of_letter():
+    "Bytes that the letters of byte-level BPE stand for."
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
     return {letter: byte for byte, letter in bytes_to_unicode().items()}
@@ -410,7 +433,8 @@ def _is_byte_level(tokenizer):
     return decoder is not None and decoder.decode(["a", "Ġa"]) == "a a"
 
 
-def _token_names(tokenizer):  # Function of a token id: its text and its bytes
+def _token_names(tokenizer):
+    "Function of a token id that returns the text and the bytes of the token."
     added, byte_of = tokenizer.added_tokens_decoder, _byte_of_letter() if _is_byte_level(tokenizer) else {}
 
     def raw(i, token):
@@ -431,7 +455,9 @@ def _token_names(tokenizer):  # Function of a token id: its text and its bytes
     return name
 
 # %% ../../nbs/06_generation/05_serve.ipynb #b5a44002
-def _client_logprobs(name, rows, top, chat):  # Log-probabilities of a text in the client's format
+def _client_logprobs(name, rows, top, chat):
+    "Log-probabilities of a text in the format of the client."
+
     def entry(i, logp):
         token, raw = name(i)
         return dict(token=token, logprob=logp, bytes=list(raw))
@@ -449,26 +475,24 @@ def _client_logprobs(name, rows, top, chat):  # Log-probabilities of a text in t
     )
 
 # %% ../../nbs/06_generation/05_serve.ipynb #1cf35ada
-def _offsets(model, tokens):  # Letter of a text at which each of its tokens begins, after its space
+def _offsets(model, tokens):
+    "Position in a text at which each token begins, after its space."
     found, letters, start, end = [], 0, 0, 0
     for k in range(len(tokens)):
         before, now = _decoded(model, tokens[start:end]), _decoded(model, tokens[start : k + 1])
         gained = now[len(before) :]
         found.append(letters + (len(gained) - len(gained.lstrip()) if gained.strip() else 0))
-        if gained and not gained.endswith("\ufffd"):  # Else it is half a letter, or none
+        if gained and not gained.endswith("\ufffd"):  # Otherwise it is half a letter, or none
             letters, start, end = letters + len(gained), end, k + 1
     return found
 
 
-def _kept(model, text):  # Tokens of a text that begin before its stop string
+def _kept(model, text):
+    "Tokens of a text that begin before its stop string."
     if not text.is_cut:
         return text.tokens
     starts = _offsets(model, text.tokens)
     return [token for token, start in zip(text.tokens, starts) if start < len(text.text)]
-
-# %% ../../nbs/06_generation/05_serve.ipynb #1e929d7e
-def _asks_logprobs(asked):
-    return asked["logprobs"] if "messages" in asked else asked["logprobs"] is not None
 
 
 def _prompt_text(model, prompt):
@@ -481,12 +505,13 @@ def _prompt_offsets(model, prompt):
     encoded = model.tokenizer(prompt.given, return_offsets_mapping=True, verbose=False)
     return [start for start, _ in encoded["offset_mapping"]]
 
-
-def _choice_logprobs(model, asked, prompt, texts):  # Log-probabilities of each text, None unless asked for
-    chat, echo = "messages" in asked, asked.get("echo", False)
-    if not _asks_logprobs(asked):
+# %% ../../nbs/06_generation/05_serve.ipynb #1e929d7e
+def _choice_logprobs(model, fields, prompt, texts):
+    "Log-probabilities of each text in the format of the client; None unless requested."
+    chat, echo = "messages" in fields, fields.get("echo", False)
+    if not _asks_logprobs(fields):
         return [None] * len(texts)
-    top, name = asked.get("top_logprobs", asked["logprobs"]), _token_names(model.tokenizer)
+    top, name = fields.get("top_logprobs", fields["logprobs"]), _token_names(model.tokenizer)
     kept = [_kept(model, text) for text in texts]
     scored = _logprobs(model, prompt.ids, kept, top, echo)
     found = [_client_logprobs(name, rows, top, chat) for rows in scored]
@@ -496,83 +521,92 @@ def _choice_logprobs(model, asked, prompt, texts):  # Log-probabilities of each 
     starts = [before + [first + start for start in _offsets(model, tokens)] for tokens in kept]
     return [of_text | dict(text_offset=own) for of_text, own in zip(found, starts)]
 
-# %% ../../nbs/06_generation/05_serve.ipynb #a24c6979
-def _choices(model, asked, prompt, texts):  # The texts of a prompt in the client's format
+
+def _choices(model, fields, prompt, texts):
+    "Texts of a prompt in the format of the client."
+
     def content(text):
-        if "messages" in asked:
+        if "messages" in fields:
             return dict(message=dict(role="assistant", content=text))
-        return dict(text=(_prompt_text(model, prompt) if asked["echo"] else "") + text)
+        return dict(text=(_prompt_text(model, prompt) if fields["echo"] else "") + text)
 
     return [
         content(text.text) | dict(finish_reason=text.why, logprobs=logprobs)
-        for text, logprobs in zip(texts, _choice_logprobs(model, asked, prompt, texts))
+        for text, logprobs in zip(texts, _choice_logprobs(model, fields, prompt, texts))
     ]
 
 # %% ../../nbs/06_generation/05_serve.ipynb #e110198e
-def _require_answerable(name, asked):  # What no single field decides
-    if asked["model"] != name:
-        why = f"there is no model {asked['model']!r}: this server has {name!r}"
+def _require_answerable(name, fields):
+    "Raise a `_BadRequest` when the model is unknown or fields contradict each other."
+    if fields["model"] != name:
+        why = f"there is no model {fields['model']!r}: this server has {name!r}"
         raise _BadRequest(why, "model", 404, "model_not_found")
-    if asked.get("top_logprobs") and not asked["logprobs"]:
+    if fields.get("top_logprobs") and not fields["logprobs"]:
         raise _BadRequest("top_logprobs needs logprobs: true", "top_logprobs")
-    if asked["stream_options"] and not asked["stream"]:
+    if fields["stream_options"] and not fields["stream"]:
         raise _BadRequest("stream_options needs stream: true", "stream_options")
-    if asked["stream"] and _asks_logprobs(asked):
-        why = "logprobs are read from the whole text: ask for them or for stream, not for both"
+    if fields["stream"] and _asks_logprobs(fields):
+        why = "logprobs are computed from the whole text: use logprobs or stream, not both"
         raise _BadRequest(why, "logprobs")
 
 # %% ../../nbs/06_generation/05_serve.ipynb #374a47b9
-def _accepted(model, name, request, chat):  # Fields of a request and its prompts
-    asked = request_fields(request, _ChatFields if chat else _CompletionFields)
-    _require_answerable(name, asked)
-    prompts = _prompts(model, asked)
-    if asked["seed"] is None and asked["temperature"] and any(prompt.new for prompt in prompts):
-        asked["seed"] = secrets.randbits(31)
-    return asked, prompts
+def _accepted(model, name, request, chat):
+    "Checked fields of a request, and its prompts."
+    fields = request_fields(request, _ChatFields if chat else _CompletionFields)
+    _require_answerable(name, fields)
+    prompts = _prompts(model, fields)
+    if fields["seed"] is None and fields["temperature"] and any(prompt.new for prompt in prompts):
+        fields["seed"] = secrets.randbits(31)
+    return fields, prompts
 
 
-def _reply_head(name, asked, kind):  # The same for a reply in one piece and in many
-    of = {field: value for field, value in asked.items() if field not in ("stream", "stream_options")}
-    chat = "chat" * ("messages" in asked)
+def _reply_head(name, fields, kind):
+    "Beginning of a reply: the same for a reply in one piece and for one in chunks."
+    content = {field: value for field, value in fields.items() if field not in ("stream", "stream_options")}
+    chat = "chat" * ("messages" in fields)
     return dict(
-        id=f"{chat}cmpl-{value_digest(of)[:24]}", object=kind, created=0, model=name, seed=asked["seed"]
+        id=f"{chat}cmpl-{value_digest(content)[:24]}", object=kind, created=0, model=name, seed=fields["seed"]
     )
 
 
-def _usage(prompts, texts):  # Every token that was read or written, those of a stop string too
-    read, written = sum(len(prompt.ids) for prompt in prompts), sum(len(text.tokens) for text in texts)
-    return dict(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
+def _usage(prompts, texts):
+    "Number of tokens that were read and generated, with those of stop strings."
+    read, generated = sum(len(prompt.ids) for prompt in prompts), sum(len(text.tokens) for text in texts)
+    return dict(prompt_tokens=read, completion_tokens=generated, total_tokens=read + generated)
 
 # %% ../../nbs/06_generation/05_serve.ipynb #2543bc97
 def _completion_reply(
-    model: Model,  # From `load_model`
+    model: Model,  # Loaded model
     name: str,  # Name of the model on the server
-    request,  # A parsed request
-    chat: bool,  # Of /chat/completions, else of /completions
+    request,  # Parsed request
+    chat: bool,  # Whether it is one to /chat/completions, else to /completions
     present: Callable = lambda: None,  # Called before every token; raises when the client has left
-) -> dict:  # A reply as OpenAI's servers give it, and the seed
-    "Reply to a request; a `_BadRequest` says why there is none."
-    asked, prompts = _accepted(model, name, request, chat)
+) -> dict:  # Reply in the format of OpenAI's servers, with the seed
+    "Reply to a request; a `_BadRequest` states why there is none."
+    fields, prompts = _accepted(model, name, request, chat)
     texts, choices = [], []
     for prompt in prompts:
         present()
-        found = _texts(model, prompt, asked, present)
+        found = _texts(model, prompt, fields, present)
         texts += found
-        choices += _choices(model, asked, prompt, found)
-    return _reply_head(name, asked, "chat.completion" if chat else "text_completion") | dict(
+        choices += _choices(model, fields, prompt, found)
+    return _reply_head(name, fields, "chat.completion" if chat else "text_completion") | dict(
         choices=[choice | dict(index=i) for i, choice in enumerate(choices)], usage=_usage(prompts, texts)
     )
 
 # %% ../../nbs/06_generation/05_serve.ipynb #5a8cecf3
-_HELD_BACK = 3  # Letters: the longest beginning of a clean-up, " n'" of " n't"
+_HELD_BACK = 3  # Letters of the longest incomplete clean-up, " n'" of " n't"
 
 
-def _begun(text, stops):  # Letters at the end of a text that may begin a stop string
+def _begun(text, stops):
+    "Number of letters at the end of a text that may begin a stop string."
     lengths = (n for stop in stops for n in range(1, len(stop)) if text.endswith(stop[:n]))
     return max(lengths, default=0)
 
 
-class _Pieces:  # What each text gains, sent as send(i, piece); a piece may be empty
+class _Pieces:
+    "New pieces of each text, sent as send(i, piece); a piece may be empty"
+
     def __init__(self, send, stops=()):
         self.send, self.stops, self.sent = send, stops, {}
 
@@ -580,7 +614,8 @@ class _Pieces:  # What each text gains, sent as send(i, piece); a piece may be e
         text = _before_stop(text.rstrip("\ufffd"), self.stops)[:-_HELD_BACK]
         self.gain(i, text[: len(text) - _begun(text, self.stops)])
 
-    def gain(self, i, text):  # Nothing when a batch is written anew in smaller parts, until it is as far
+    def gain(self, i, text):
+        "Send the new end of a text; it is empty while a batch is repeated in smaller parts."
         piece = text[len(self.sent.get(i, "")) :]
         self.send(i, piece)
         self.sent[i] = self.sent.get(i, "") + piece
@@ -594,15 +629,15 @@ class _Pieces:  # What each text gains, sent as send(i, piece); a piece may be e
 def _stream_reply(
     model: Model,  # From `load_model`
     name: str,  # Name of the model on the server
-    request,  # A parsed request with stream: true
-    chat: bool,  # Of /chat/completions, else of /completions
-    send: Callable,  # Gets every chunk, a dict, as soon as it is there; raises when the client has left
+    request,  # Parsed request with stream: true
+    chat: bool,  # Whether it is one to /chat/completions, else to /completions
+    send: Callable,  # Called with every chunk, a dict; raises when the client has left
     present: Callable = lambda: None,  # Called before every token; raises when the client has left
 ):
-    "Send a reply in chunks, as OpenAI's servers do; a `_BadRequest` before the first says why there is none."
-    asked, prompts = _accepted(model, name, request, chat)
-    counted = (asked["stream_options"] or {}).get("include_usage", False)
-    head = _reply_head(name, asked, "chat.completion.chunk" if chat else "text_completion")
+    "Send a reply in chunks, as OpenAI's servers do; a `_BadRequest` before the first states the reason."
+    fields, prompts = _accepted(model, name, request, chat)
+    counted = (fields["stream_options"] or {}).get("include_usage", False)
+    head = _reply_head(name, fields, "chat.completion.chunk" if chat else "text_completion")
     open_head = head | (dict(usage=None) if counted else {})
 
     def chunk(i, gained, why=None):
@@ -612,15 +647,15 @@ def _stream_reply(
         if text:
             chunk(i, dict(delta=dict(content=text)) if chat else dict(text=text))
 
-    pieces, texts = _Pieces(piece, _stops(asked)), []
+    pieces, texts = _Pieces(piece, _stops(fields)), []
     for prompt in prompts:
         first = len(texts)
-        for i in range(first, first + asked["n"]):
+        for i in range(first, first + fields["n"]):
             if chat:
                 chunk(i, dict(delta=dict(role="assistant", content="")))
-            elif asked["echo"]:
+            elif fields["echo"]:
                 piece(i, _prompt_text(model, prompt))
-        texts += _texts(model, prompt, asked, present, lambda i, text: pieces.see(first + i, text))  # noqa: B023
+        texts += _texts(model, prompt, fields, present, lambda i, text: pieces.see(first + i, text))  # noqa: B023
         for i, text in enumerate(texts[first:], first):
             pieces.end(i, text.text)
             chunk(i, dict(delta={}) if chat else dict(text=""), text.why)
@@ -645,33 +680,35 @@ def _parsed(raw):
         request = json.loads(raw)
         canonical_json(request).encode()  # Without NaN, infinity and lone surrogates
         return request
-    except (ValueError, RecursionError) as e:
-        raise _BadRequest(f"the body is not JSON: {type(e).__name__}") from None
+    except (ValueError, RecursionError) as error:
+        raise _BadRequest(f"the body is not JSON: {type(error).__name__}") from None
 
 # %% ../../nbs/06_generation/05_serve.ipynb #7dd9ba84
-_NOT_FOREIGN = (None, "same-origin", "none")  # Of Sec-Fetch-Site: no browser, its own page, or typed by hand
+_NOT_FOREIGN = (None, "same-origin", "none")  # Sec-Fetch-Site: not a browser, own page, typed by hand
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-def _host_name(address):  # Of a Host header, 'name:port'
+def _host_name(address):
+    "Name in a Host header, 'name:port'."
     try:
         return (urlsplit(f"//{address}").hostname or "").lower()
     except ValueError:
         return ""
 
 
-def _require_own_page(headers, server):  # A page of another site must not use the server through a browser
+def _require_own_page(headers, server):
+    "Raise a `_BadRequest` when a page of another site uses the server through a browser."
     if server in _LOOPBACK and _host_name(headers.get("Host") or "localhost") not in _LOOPBACK:
         raise _BadRequest("this server has another name: the Host of the request is foreign")
-    # A browser names the page that asks; a program does not
+    # Only a browser names the page that sends the request
     origin, site = headers.get("Origin"), headers.get("Sec-Fetch-Site")
     foreign = origin is not None and origin.partition("://")[2] != headers.get("Host")
     if foreign or site not in _NOT_FOREIGN:
         raise _BadRequest("requests of pages of other sites, or of other ports, are refused", status=403)
 
 # %% ../../nbs/06_generation/05_serve.ipynb #9654447e
-MOST_WAITING = 128  # Requests
-_LOOK = 0.5  # Seconds between two looks at whether a client still waits
+MOST_WAITING = 128  # Requests that wait
+_LOOK = 0.5  # Seconds between two checks that a client still waits
 
 
 class _WaitingLine:
@@ -705,8 +742,10 @@ class _WaitingLine:
                 self.waiting.remove(ticket)
                 self.changed.notify_all()
 
-# %% ../../nbs/06_generation/05_serve.ipynb #d80645d1
-class _TimedReader(io.RawIOBase):  # Of a connection; a time limit for all that is read
+# %% ../../nbs/06_generation/05_serve.ipynb #f3fbfe8b
+class _TimedReader(io.RawIOBase):
+    "Reader of a connection with a time limit for the whole request"
+
     def __init__(self, connection, seconds):
         self.connection, self.end = connection, time.monotonic() + seconds
 
@@ -720,14 +759,16 @@ class _TimedReader(io.RawIOBase):  # Of a connection; a time limit for all that 
         self.connection.settimeout(left)
         return self.connection.recv_into(buffer)
 
-
+# %% ../../nbs/06_generation/05_serve.ipynb #d80645d1
 def _ready(connection, event):
     poll = select.poll()
     poll.register(connection, event)
     return bool(poll.poll(0))
 
 
-class _Events:  # Server-sent events of a reply; those that a slow client has not taken wait here
+class _Events:
+    "Server-sent events of a reply; they wait here until a slow client has read them"
+
     def __init__(self, connection, begin):
         self.connection, self.begin, self.kept = connection, begin, None
 
@@ -735,7 +776,8 @@ class _Events:  # Server-sent events of a reply; those that a slow client has no
     def begun(self):
         return self.kept is not None
 
-    def send(self, event):  # A dict or [DONE]; never waits for the client
+    def send(self, event):
+        "Send a dict or [DONE], without waiting for the client."
         if not self.begun:
             self.kept = bytearray()
             self.begin()
@@ -745,7 +787,7 @@ class _Events:  # Server-sent events of a reply; those that a slow client has no
             del self.kept[: self.connection.send(self.kept)]
 
 # %% ../../nbs/06_generation/05_serve.ipynb #7549f3ee
-LARGEST_REQUEST = 2**24  # Bytes of a request, for any model
+LARGEST_REQUEST = 2**24  # Bytes of a request for any model
 
 
 def _announced_size(headers):
@@ -755,7 +797,8 @@ def _announced_size(headers):
     return int(size)
 
 
-def _skip(reader, size):  # A client reads the reply only after it has sent all
+def _skip(reader, size):
+    "Read the rest of a request: its client reads the reply only after that."
     while size > 0 and (part := reader.read1(min(size, 2**16))):
         size -= len(part)
 
@@ -770,26 +813,27 @@ def _read_body(reader, size, largest, patience):
     raise _BadRequest(f"a request may have {largest} bytes", status=413)
 
 # %% ../../nbs/06_generation/05_serve.ipynb #a7910241
-class _Connection(BaseHTTPRequestHandler):  # What comes and goes, in time
+class _Connection(BaseHTTPRequestHandler):
+    "Connection to a client, with a time limit and a log without texts"
+
     server_version, sys_version = "uetrust", ""
 
     def setup(self):
         super().setup()
         self.rfile = io.BufferedReader(_TimedReader(self.connection, self.server.patience))
-        self.events = _Events(self.connection, self.begin_events)
 
     def log_message(self, *args):
         pass
 
-    def log_error(self, *args):  # A time limit has passed
-        self.server.log("a client was cut: too slow")
-
-    def send_error(self, code, message=None, explain=None):
-        self.send_json(code, _BadRequest(message or self.responses[code][0], status=code).reply)
+    def log_error(self, *args):
+        self.server.log("a client was disconnected: too slow")
 
     def log_status(self, code):
         path = getattr(self, "path", "")
         self.server.log(f"{self.command} {path if path in SERVER_PATHS else '?'} {code}")
+
+    def send_error(self, code, message=None, explain=None):
+        self.send_json(code, _BadRequest(message or self.responses[code][0], status=code).reply)
 
     def send_head(self, code, kind, **headers):
         self.send_response(code)
@@ -803,49 +847,33 @@ class _Connection(BaseHTTPRequestHandler):  # What comes and goes, in time
         self.send_head(code, "application/json", **{"Content-Length": str(len(raw))})
         self.wfile.write(raw)
 
+# %% ../../nbs/06_generation/05_serve.ipynb #659bda2e
+class _Exchange(_Connection):
+    "One request and its reply from `reply`, as JSON or as events"
+
+    def setup(self):
+        super().setup()
+        self.events = _Events(self.connection, self.begin_events)
+
     def begin_events(self):
         self.send_head(200, "text/event-stream; charset=utf-8", **{"Cache-Control": "no-store"})
 
-    def end_events(self, code, error):  # Without [DONE] when the text is not whole
+    def end_events(self, code, error):
+        "Send the last event: [DONE], or the error when the text is not complete."
         self.log_status(code)
         self.events.send("[DONE]" if error is None else error)
         self.wfile.write(self.events.kept)
 
-# %% ../../nbs/06_generation/05_serve.ipynb #f2432f9d
-class _Handler(_Connection):
-    def body(self):
-        size = _announced_size(self.headers)
-        return _read_body(self.rfile, size, self.server.largest, self.server.patience)
-
-    def require_client(self):  # One that has left gets no text, and the next one need not wait for it
-        if _ready(self.connection, select.POLLIN) and not self.connection.recv(1, socket.MSG_PEEK):
-            raise ConnectionAbortedError
-
-    def reply(self):  # Checked to be JSON
-        # An unread body would break the connection before the reply has arrived
-        server, raw = self.server, self.body() if self.command == "POST" else b""
-        _require_own_page(self.headers, server.host)
-        _require_path(self.command, self.path)
-        if self.command == "GET":
-            model = dict(id=server.name, object="model", created=0, owned_by="uetrust")
-            return dict(object="list", data=[model])
-        asked = _parsed(raw)
-        request = server.model, server.name, asked, "chat" in self.path
-        with server.line.turn(self.require_client):
-            if isinstance(asked, dict) and asked.get("stream") is True:
-                return _stream_reply(*request, self.events.send, self.require_client)
-            return json.loads(canonical_json(_completion_reply(*request, self.require_client)))
-
     def respond(self):
         try:
             code, body = 200, self.reply()
-        except _BadRequest as e:
-            code, body = e.status, e.reply
+        except _BadRequest as error:
+            code, body = error.status, error.reply
         except OSError:
             raise  # The connection broke
-        except Exception as e:
-            code, body = 500, _BadRequest(f"internal error: {type(e).__name__}", status=500).reply
-            self.server.log(type(e).__name__ + "\n" + "".join(traceback.format_tb(e.__traceback__)))
+        except Exception as error:
+            code, body = 500, _BadRequest(f"internal error: {type(error).__name__}", status=500).reply
+            self.server.log(type(error).__name__ + "\n" + "".join(traceback.format_tb(error.__traceback__)))
         self.connection.settimeout(self.server.patience)
         if self.events.begun:
             self.end_events(code, body)
@@ -854,9 +882,44 @@ class _Handler(_Connection):
 
     do_GET = do_POST = respond
 
+# %% ../../nbs/06_generation/05_serve.ipynb #f2432f9d
+class _Handler(_Exchange):
+    "Exchange that replies with the model of the server"
+
+    def body(self):
+        size = _announced_size(self.headers)
+        return _read_body(self.rfile, size, self.server.largest, self.server.patience)
+
+    def require_client(self):
+        "Raise an error when the client has left, so that the next one need not wait for its text."
+        if _ready(self.connection, select.POLLIN) and not self.connection.recv(1, socket.MSG_PEEK):
+            raise ConnectionAbortedError
+
+    def reply(self):
+        "Reply that is valid JSON, or None after a stream."
+        # An unread body would break the connection before the reply has arrived
+        server, raw = self.server, self.body() if self.command == "POST" else b""
+        _require_own_page(self.headers, server.host)
+        _require_path(self.command, self.path)
+        if self.command == "GET":
+            model = dict(id=server.name, object="model", created=0, owned_by="uetrust")
+            return dict(object="list", data=[model])
+        request = _parsed(raw)
+        common = dict(
+            model=server.model,
+            name=server.name,
+            request=request,
+            chat="chat" in self.path,
+            present=self.require_client,
+        )
+        with server.line.turn(self.require_client):
+            if isinstance(request, dict) and request.get("stream") is True:
+                return _stream_reply(send=self.events.send, **common)
+            return json.loads(canonical_json(_completion_reply(**common)))
+
 # %% ../../nbs/06_generation/05_serve.ipynb #58c401fb
-MOST_CONNECTED = 256  # Clients
-_BYTES_PER_LETTER = 12  # JSON may write a letter as two escapes of six bytes
+MOST_CONNECTED = 256  # Clients that are connected
+_BYTES_PER_LETTER = 12  # A letter in JSON may be two escapes of six bytes
 
 
 class _Server(ThreadingHTTPServer):
@@ -883,17 +946,18 @@ class _Server(ThreadingHTTPServer):
             self.seats.release()
 
     def handle_error(self, request, client_address):
-        self.log(f"a client was lost: {sys.exc_info()[0].__name__}")
+        self.log(f"connection to a client broken: {sys.exc_info()[0].__name__}")
 
 # %% ../../nbs/06_generation/05_serve.ipynb #9c027ec4
 @contextmanager
-def _listening_at(host, port):  # An error names the address and the options
+def _listening_at(host, port):
+    "Context in which an error of listening names the address and the options."
     if not 0 <= port < 2**16:
         raise ValueError(f"port (--port) is a number from 0 to {2**16 - 1}, got {port}")
     try:
         yield
-    except (OSError, UnicodeError) as e:
-        why = getattr(e, "strerror", None) or str(e)
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
         raise ValueError(f"cannot listen at {host}, port {port} (--host, --port): {why}") from None
 
 
@@ -904,14 +968,14 @@ def _try_address(host, port):
 # %% ../../nbs/06_generation/05_serve.ipynb #3a514b99
 @contextmanager
 def running_server(
-    model: Model,  # From `load_model`, seq2seq or causal
+    model: Model,  # Seq2seq or causal model from `load_model`
     name: str | None = None,  # Name for clients; hub id or name of the folder when None
-    port: int = 0,  # 0 takes a free one
-    host: str = "127.0.0.1",  # Address to listen at; this machine alone
-    log: Callable = lambda line: None,  # Gets a line per request, never a text
-    patience: float = 60.0,  # Seconds in which a request must arrive, and a reply be taken
+    port: int = 0,  # Port to listen at; 0 chooses a free one
+    host: str = "127.0.0.1",  # Address to listen at; the default is reachable from this machine only
+    log: Callable = lambda line: None,  # Called with a line for each request, never with a text
+    patience: float = 60.0,  # Seconds in which a request must arrive, and in which a reply must be read
 ):  # Yields the address up to and with /v1
-    "Address of a server that runs for as long as the `with` lasts."
+    "Address of a server that runs until the end of the `with` block."
     check_can_write(model)
     with _listening_at(host, port):
         server = _Server(host, port, model, name, log, patience)
@@ -925,39 +989,45 @@ def running_server(
 # %% ../../nbs/06_generation/05_serve.ipynb #7b0160f0
 @contextmanager
 def open_endpoint(
-    generator,  # Generator of settings.ini, as from `uetrust.scoring.pipeline.generator`
-    chat: bool = True,  # Ask for a chat; False asks for plain completions
-    **where,  # device, dtype and device_map of a checkpoint that is served here, as `load_model` takes them
+    generator,  # Settings of a generator, for example from `uetrust.scoring.pipeline.generator`
+    chat: bool = True,  # Use the chat interface; False uses plain completions
+    **where,  # device, dtype and device_map for `load_model`, when a checkpoint is served here
 ):  # Yields an `Endpoint`
-    "Endpoint of a generator: its own, or a local server for as long as the `with` lasts."
-    prices = dict(price_in=generator.price_in, price_out=generator.price_out, budget=generator.budget)
-    asked = dict(logprobs=generator.logprobs >= 0, top_logprobs=max(generator.logprobs, 0))
-    asked |= dict(concurrency=generator.concurrency, timeout=generator.timeout)
-    asked |= dict(extra=generator.request_fields or None)
-    arguments = (
-        dict(chat=chat, key_env=generator.key_env, per_call=generator.per_call or None) | prices | asked
+    "Endpoint of a generator: its own, or a local server until the end of the `with` block."
+    options = dict(
+        chat=chat,
+        key_env=generator.key_env,
+        per_call=generator.per_call or None,
+        price_in=generator.price_in,
+        price_out=generator.price_out,
+        budget=generator.budget,
+        logprobs=generator.logprobs >= 0,
+        top_logprobs=max(generator.logprobs, 0),
+        concurrency=generator.concurrency,
+        timeout=generator.timeout,
+        extra=generator.request_fields or None,
     )
     if generator.endpoint:
-        yield Endpoint(generator.endpoint, generator.model or generator.name, generator.revision, **arguments)
+        yield Endpoint(generator.endpoint, generator.model or generator.name, generator.revision, **options)
     else:
         checkpoint = resolve_checkpoint(generator.serve or generator.model)
         where = dict(device_map=generator.device_map) | where
         model = load_model(checkpoint, generator.revision or None, **where)
         with running_server(model, generator.name) as url:
-            yield Endpoint(url, generator.name, model.version, **arguments)
+            yield Endpoint(url, generator.name, model.version, **options)
 
 # %% ../../nbs/06_generation/05_serve.ipynb #9982283b
 def serve(
     folder: str,  # Folder or hub id of a checkpoint
-    host: str = "127.0.0.1",  # Address to listen at; this machine alone
-    port: int = 8000,  # 0 takes a free one
+    host: str = "127.0.0.1",  # Address to listen at; the default is reachable from this machine only
+    port: int = 8000,  # Port to listen at; 0 chooses a free one
     name: str | None = None,  # Name for clients; hub id or name of the folder when None
-    log: Callable = lambda line: None,  # Gets a line per request, never a text
-    **where,  # device, dtype and device_map of the checkpoint, as `load_model` takes them
+    log: Callable = lambda line: None,  # Called with a line for each request, never with a text
+    **where,  # device, dtype and device_map for `load_model`
 ):
-    "Serve a checkpoint until interrupted."
+    "Serve a checkpoint until the process is interrupted."
     if host.lower() not in _LOOPBACK:
-        warning = f"uetrust: warning: {host} can be reached from other machines, and no key is asked for"
+        warning = f"uetrust: warning: {host} can be reached from other machines, and no key is required"
         print(warning, file=sys.stderr, flush=True)
     _try_address(host, port)  # Before the weights are read
     with (

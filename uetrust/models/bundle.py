@@ -15,11 +15,13 @@ from ..core.checks import BadCheckpoint, preview
 
 # %% ../../nbs/05_models/08_bundle.ipynb #20411210
 TABLE_MAGIC = 0xDB4775248B80FB57  # Last eight bytes of a table
-FOOTER_BYTES = 48
-ARRAY_TYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8", 19: "<f2"}  # TensorFlow's number of a type -> numpy's
+FOOTER_BYTES = 48  # Length of the end of a table
+# NumPy types by the number of the type in TensorFlow
+ARRAY_TYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8", 19: "<f2"}
 
 
-def _number(data, at):  # Variable-length integer, and where it ends
+def _number(data, at):
+    "Variable-length integer, and the position after it."
     value = shift = 0
     while True:
         byte = data[at]
@@ -28,7 +30,8 @@ def _number(data, at):  # Variable-length integer, and where it ends
             return value, at
 
 
-def _block(data, offset, size):  # (key, value) of each entry of a block
+def _block(data, offset, size):
+    "Key and value of each entry of a block."
     if data[offset + size]:
         raise ValueError("its blocks are compressed")
     block = data[offset : offset + size]
@@ -43,12 +46,14 @@ def _block(data, offset, size):  # (key, value) of each entry of a block
         at += new + length
 
 # %% ../../nbs/05_models/08_bundle.ipynb #20411210-1
-def _handle(data, at=0):  # Offset and size of a block
+def _handle(data, at=0):
+    "Offset and size of a block, and the position after them."
     offset, at = _number(data, at)
     return offset, *_number(data, at)
 
 
-def _table(data):  # Entries of a table, in the order of their keys
+def _table(data):
+    "Entries of a table, in the order of their keys."
     footer = data[-FOOTER_BYTES:]
     if len(footer) < FOOTER_BYTES or struct.unpack("<Q", footer[-8:])[0] != TABLE_MAGIC:
         raise ValueError("it does not end as a table does")
@@ -57,7 +62,8 @@ def _table(data):  # Entries of a table, in the order of their keys
         yield from _block(data, *_handle(handle)[:2])
 
 
-def _fields(data):  # (number, value) of each field of a protocol buffer
+def _fields(data):
+    "Number and value of each field of a protocol buffer."
     at = 0
     while at < len(data):
         tag, at = _number(data, at)
@@ -72,11 +78,13 @@ def _fields(data):  # (number, value) of each field of a protocol buffer
 
 # %% ../../nbs/05_models/08_bundle.ipynb #bfa28d59
 class _Place(NamedTuple):
-    kind: int  # TensorFlow's number of the type
-    shape: tuple
-    shard: int
-    offset: int
-    size: int
+    "Type, shape and position of a variable"
+
+    kind: int  # Number of the type in TensorFlow
+    shape: tuple  # Sizes of the dimensions
+    shard: int  # Number of the data file
+    offset: int  # Position in the data file, in bytes
+    size: int  # Number of bytes
 
 
 def _place(value):
@@ -89,23 +97,23 @@ def _array(name, place, data):
     if place.kind not in ARRAY_TYPES:
         raise ValueError(f"{name} has numbers of kind {place.kind}; known are {preview(ARRAY_TYPES)}")
     kind = np.dtype(ARRAY_TYPES[place.kind])
-    whole = int(np.prod(place.shape, dtype=int)) * kind.itemsize == place.size
-    if place.shard or not whole or place.offset + place.size > len(data):
+    fits = int(np.prod(place.shape, dtype=int)) * kind.itemsize == place.size
+    if place.shard or not fits or place.offset + place.size > len(data):
         raise ValueError(f"{name} of shape {list(place.shape)} lies outside its file of {len(data)} bytes")
     return np.frombuffer(data, kind, place.size // kind.itemsize, place.offset).reshape(place.shape)
 
-
+# %% ../../nbs/05_models/08_bundle.ipynb #37b6315b
 def read_bundle(
     index: bytes,  # Content of variables.index
     data: bytes,  # Content of variables.data-00000-of-00001
-    name: str = "the checkpoint",  # Its name, for the message
-) -> dict:  # Name of a variable -> array, read-only
-    "Variables of a TensorFlow checkpoint of one shard."
+    name: str = "the checkpoint",  # Name of the checkpoint, for the message
+) -> dict:  # Read-only arrays by the name of the variable
+    "Variables of a TensorFlow checkpoint with a single data file."
     try:
         entries = {key.decode(): _place(value) for key, value in _table(index) if key}
         return {key: _array(key, place, data) for key, place in entries.items()}
-    except (ValueError, IndexError, struct.error) as e:
-        said = str(e) if isinstance(e, ValueError) else "it ends too early"
+    except (ValueError, IndexError, struct.error) as error:
+        reason = str(error) if isinstance(error, ValueError) else "it ends too early"
         raise BadCheckpoint(
-            f"{name} is no variables.index of TensorFlow with its data: {said}. Copy the checkpoint again"
+            f"{name} is no variables.index of TensorFlow with its data: {reason}. Copy the checkpoint again"
         ) from None

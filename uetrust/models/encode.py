@@ -32,50 +32,54 @@ class _AlignedLinearLayers(TorchFunctionMode):
 
 # %% ../../nbs/05_models/03_encode.ipynb #121fabe0
 def _tokenized(model, texts, **options):
-    # Token ids of one input with its special tokens, and the segment of each. Texts are passed as lists,
-    # because an empty second text alone would lose its separator
+    "Token ids of one input with its special tokens, and the segment of each."
+    # Lists of texts, because the tokenizer adds no separator for an empty second text
     encoded = model.tokenizer(*([text] for text in texts), verbose=False, **options)
     return tuple(encoded.input_ids[0]), tuple(encoded.get("token_type_ids", [()])[0])
 
 
-def _rows_that_fit(model, inputs):  # Rows, and how many tokens did not fit
+def _rows_that_fit(model, inputs):
+    "Rows, and the number of tokens of each that did not fit."
     whole = [_tokenized(model, texts) for texts in inputs]
     over = [max(len(ids) - model.window, 0) for ids, _ in whole]
     rows = [
-        _tokenized(model, texts, truncation=True, max_length=model.window) if lost else row
-        for texts, row, lost in zip(inputs, whole, over)
+        _tokenized(model, texts, truncation=True, max_length=model.window) if cut else row
+        for texts, row, cut in zip(inputs, whole, over)
     ]
     return rows, over
 
 
-def _width(model, ids):  # Tokens of a row with its padding
+def _width(model, ids):
+    "Number of tokens of a row with its padding."
     return aligned_width(len(ids), model.positions, model.row_step)
 
 # %% ../../nbs/05_models/03_encode.ipynb #121fabe0-1
-def _batches(widths, tokens):  # Positions of the rows of each batch, all of one width, widest first
+def _batches(widths, tokens):
+    "Positions of the rows of each batch, all of one width, widest first."
     order = sorted(range(len(widths)), key=lambda i: -widths[i])
     for width, group in groupby(order, key=lambda i: widths[i]):
         positions, most = list(group), max(tokens // width, 1)
         yield from (positions[start : start + most] for start in range(0, len(positions), most))
 
 
-def _batch(model, rows):  # Rows of one width as tensors
+def _batch(model, rows):
+    "Rows of one width as tensors."
     columns = dict(input_ids=[list(ids) for ids, _ in rows])
     if "token_type_ids" in model.tokenizer.model_input_names:
         columns["token_type_ids"] = [list(segments) for _, segments in rows]
     width = _width(model, rows[0][0])
     padded = model.tokenizer.pad(columns, padding="max_length", max_length=width)
-    # By NumPy: the tokenizer's own way to tensors takes longer than all the tokens
+    # NumPy is faster than the tokenizer's own conversion to tensors
     return {name: torch.from_numpy(np.array(ids)).to(model.device) for name, ids in padded.items()}
 
-
+# %% ../../nbs/05_models/03_encode.ipynb #428b2bc4
 @network_pass
 def encode_rows(
-    model: Model,  # An encoder
-    rows: list,  # (ids, segments)
-    compute,  # Function of (network, batch of tensors) to a tensor for each input
+    model: Model,  # Encoder
+    rows: list,  # Pairs of token ids and segments, one for each input
+    compute,  # Function of (network, batch of tensors) that returns a tensor for each input
     batch_tokens: int | None = None,  # Tokens per batch, padding included; the model's own number when None
-) -> list:  # An array for each input, float32
+) -> list:  # Array of each input, float32
     "Results of an encoder for rows; equal rows are computed once."
     if model.kind != "encoder":
         raise ValueError(f"{model.id} is a {model.kind} model; classification and embeddings need an encoder")
@@ -93,11 +97,11 @@ def encode_rows(
 
 # %% ../../nbs/05_models/03_encode.ipynb #121fabe0-2
 def _encode_texts(
-    model: Model,  # An encoder
+    model: Model,  # Encoder
     inputs: list,  # Tuples of one or two texts
-    compute,  # Function of (network, batch of tensors) to a tensor with one row per input
+    compute,  # Function of (network, batch of tensors) that returns a tensor with one row per input
     **options,  # Further options of `encode_rows`
-) -> tuple[np.ndarray, np.ndarray]:  # One row per input, float32; tokens that did not fit [N]
+) -> tuple[np.ndarray, np.ndarray]:  # One row per input, float32; numbers of tokens that did not fit [N]
     "Results of an encoder for texts; equal inputs are tokenised and computed once."
     if not inputs:
         raise ValueError("there is no text to encode")
@@ -107,13 +111,13 @@ def _encode_texts(
     return np.stack(encode_rows(model, rows, compute, **options))[where], np.array(over)[where]
 
 # %% ../../nbs/05_models/03_encode.ipynb #26faf414
-NLI_CLASSES = ("contradiction", "neutral", "entailment")  # The order of logits everywhere in this package
+NLI_CLASSES = ("contradiction", "neutral", "entailment")  # Order of NLI logits in this package
 NLI_SYNONYMS = {"refutes": "contradiction", "not enough info": "neutral", "supports": "entailment"}
 
 
 def nli_order(
     names: dict,  # id2label of a configuration
-    model: str = "the checkpoint",  # Its name, for the message
+    model: str = "the checkpoint",  # Name of the model, for the message
 ) -> list:  # Positions of contradiction, neutral, entailment
     "Positions of the three NLI classes among a checkpoint's classes, by their names."
     lower = {str(name).lower(): int(position) for position, name in names.items()}
@@ -128,24 +132,24 @@ def nli_order(
 # %% ../../nbs/05_models/03_encode.ipynb #e247d3c0
 def masked_mean(
     hidden,  # Hidden states [N, T, D]
-    mask,  # 1 on the text, 0 on padding, [N, T, 1]
-):  # [N, D]
+    mask,  # 1 for tokens of the text, 0 for padding, [N, T, 1]
+):  # Means, [N, D]
     "Mean of the hidden states over the tokens of a text."
     return (hidden * mask).sum(1) / mask.sum(1)
 
 # %% ../../nbs/05_models/03_encode.ipynb #e247d3c0-1
 def _mean_pooled(
-    model,  # A transformers encoder
-    batch,  # A batch of tensors, with its attention mask
-):  # [N, D]
+    model,  # Encoder of transformers
+    batch,  # Batch of tensors with its attention mask
+):  # Means, [N, D]
     "Mean of the last hidden states over the tokens of each text."
     return masked_mean(model.base_model(**batch).last_hidden_state, batch["attention_mask"][..., None])
 
 
 def embed_texts(
-    model: Model,  # An encoder
-    texts: list,  # Texts
-    **options,  # Further options of `_encode_texts`
-) -> tuple[np.ndarray, np.ndarray]:  # Vectors [N, D]; tokens that did not fit [N]
+    model: Model,  # Encoder
+    texts: list,  # N texts
+    **options,  # Further options of `encode_rows`
+) -> tuple[np.ndarray, np.ndarray]:  # Vectors [N, D]; numbers of tokens that did not fit [N]
     "Embedding of each text: the mean of its last hidden states."
     return _encode_texts(model, [(text,) for text in texts], _mean_pooled, **options)

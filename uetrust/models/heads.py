@@ -25,21 +25,21 @@ from .load import Model, check_weights_file
 
 # %% ../../nbs/05_models/06_heads.ipynb #c9c8505d
 def _load_head(
-    path,  # A safetensors file
-    names: list,  # Layers it must have: each a NAME.weight and NAME.bias; '' for a file of one layer
-) -> dict:  # Name -> (weight [C, D], bias [C])
-    "Weights and biases of one trained layer or several."
+    path,  # Safetensors file
+    names: list,  # Names of layers with NAME.weight and NAME.bias; '' for a file of a single layer
+) -> dict:  # For each name the pair weight [C, D] and bias [C]
+    "Weights and biases of trained layers."
     check_weights_file(path)
     tensors = load_file(path)
 
     def full(name, kind):
         return f"{name}.{kind}" if name else kind
 
-    wanted = [full(name, kind) for name in names for kind in ("weight", "bias")]
-    if lacks := [name for name in wanted if name not in tensors]:
+    required = [full(name, kind) for name in names for kind in ("weight", "bias")]
+    if missing := [name for name in required if name not in tensors]:
         raise ValueError(
-            f"{path} lacks {preview(lacks)}; it has {preview(tensors)}. "
-            "Convert the checkpoint so that these names are there"
+            f"{path} has no {preview(missing)}; it has {preview(tensors)}. "
+            "Convert the checkpoint so that these names exist"
         )
     return {name: (tensors[full(name, "weight")], tensors[full(name, "bias")]) for name in names}
 
@@ -50,19 +50,19 @@ STRAIGHT_QUOTES = str.maketrans(
 
 
 def ctc_text(
-    text: str,  # Any text
+    text: str,  # Summary or context
     lines: bool = True,  # Keep line breaks
-) -> str:  # Straight quotes, single spaces, lower case
-    "Text in the form that CTC's word aligner was trained on."
+) -> str:  # Text with straight quotes, single spaces and lower case
+    "Text in the format that CTC's word aligner was trained on."
     return re.sub(r"[^\S\n]+" if lines else r"\s+", " ", text.translate(STRAIGHT_QUOTES)).casefold().strip()
 
 # %% ../../nbs/05_models/06_heads.ipynb #332702e1-1
 def ctc_word_logits(
-    model: Model,  # An encoder whose tokens mark a space before them: RoBERTa, ALBERT
-    head,  # safetensors file with weight [2, D] and bias [2]
-    pairs: list,  # (summary, context)
+    model: Model,  # Encoder whose tokens mark a space before them: RoBERTa, ALBERT
+    head,  # Safetensors file with weight [2, D] and bias [2]
+    pairs: list,  # Pairs of summary and context
     **options,  # Further options of `encode_rows`
-    # Logits [W, 2] of kept, changed for each word of the summary; tokens that did not fit [N]
+    # Logits [W, 2] that each word of a summary is kept or changed; numbers of tokens that did not fit [N]
 ) -> tuple[list, np.ndarray]:
     "CTC's logits for each word of a summary: is it supported by the context?"
     weight, bias = (tensor.numpy() for tensor in _load_head(head, [""])[""])
@@ -87,11 +87,11 @@ ALIGNSCORE_HEADS = ["reg_layer", "bin_layer", "tri_layer"]
 
 def alignscore_logits(
     model: Model,  # RoBERTa with a trained pooler
-    head,  # safetensors file with reg_layer, bin_layer, tri_layer
-    grids: list,  # For each item (contexts, claims): lists of C and H texts
+    head,  # Safetensors file with reg_layer, bin_layer and tri_layer
+    grids: list,  # For each item a pair of lists: C contexts and H claims
     **options,  # Further options of `encode_rows`
-    # align_regression [C, H], align_binary [C, H, 2] (second is aligned), align_three [C, H, 3] (first is
-    # aligned) of each item; inputs cut [N]
+    # align_regression [C, H], align_binary [C, H, 2] (second is aligned) and align_three [C, H, 3] (first is
+    # aligned) of each item; numbers of inputs that were cut [N]
 ) -> tuple[dict, np.ndarray]:
     "AlignScore's logits of three heads: is each claim aligned with each context?"
     layers = [
@@ -120,13 +120,14 @@ def alignscore_logits(
 UNINFORMATIVE_ARCS = {"punct", "ROOT", "root", "det", "case", "aux", "auxpass", "dep", "cop", "mark"}
 
 
-def _last_tokens(model, words):  # Ids of words, and where the last token of each ends
+def _last_tokens(model, words):
+    "Token ids of words, and the position of the last token of each."
     ids = model.tokenizer(words, add_special_tokens=False)["input_ids"] if words else []
     return [i for word in ids for i in word], np.cumsum([len(word) for word in ids]) - 1
 
 # %% ../../nbs/05_models/06_heads.ipynb #bdacc7c6-1
 def _arc_rows(model, source, summary, arcs):
-    # Row of a pair, positions of child and head, rows of the labels; None when the pair does not fit
+    "Row of a pair, positions of child and head, and rows of the labels; None when the pair does not fit."
     rows, over = pair_rows(model, [(source, summary)], 128)
     used = [arc for arc in arcs if arc[0] not in UNINFORMATIVE_ARCS][:20]
     if over[0] or not used:
@@ -138,13 +139,13 @@ def _arc_rows(model, source, summary, arcs):
 
 
 def dae_arc_logits(
-    model: Model,  # ELECTRA
-    head,  # safetensors file with weight [2, 3D] and bias [2]
-    # (source in tokens, summary in tokens, arcs): words joined by spaces;
-    # each arc (label, position of child, position of head)
+    model: Model,  # Encoder: ELECTRA
+    head,  # Safetensors file with weight [2, 3D] and bias [2]
+    # Triples of source and summary, as words joined by spaces, and arcs: triples of label, position of the
+    # child and position of the head
     items: list,
     **options,  # Further options of `encode_rows`
-) -> list:  # Logits [A, 2] of not entailed, entailed; None where the pair is over 128 tokens or has no arc
+) -> list:  # Logits [A, 2] of not entailed and entailed; None for more than 128 tokens or without arcs
     "DAE's logits of each dependency of a summary: is it entailed by the source?"
     weight, bias = (tensor.numpy() for tensor in _load_head(head, [""])[""])
     inputs = [_arc_rows(model, *item) for item in items]
@@ -164,9 +165,9 @@ def dae_arc_logits(
 # %% ../../nbs/05_models/06_heads.ipynb #dbc821b2
 def true_nli_logp(
     model: Model,  # google/t5_xxl_true_nli_mixture, or another T5 with its interface
-    pairs: list,  # (premise, hypothesis)
+    pairs: list,  # Pairs of premise and hypothesis
     **options,  # Further options of `answers_logp`
-) -> tuple[np.ndarray, np.ndarray]:  # log p of the answers 1 and 0 [N, 2]; tokens that did not fit [N]
+) -> tuple[np.ndarray, np.ndarray]:  # Log-probabilities [N, 2]; numbers of tokens that did not fit [N]
     "Log-probabilities of 1 (entailed) and 0 as the first token of TRUE's NLI model."
     prompts = [f"premise: {premise} hypothesis: {hypothesis}" for premise, hypothesis in pairs]
     return answers_logp(model, prompts, ("1", "0"), Layout(), **options)

@@ -16,7 +16,8 @@ from .forward import FFLM_LAYOUT, Layout, build_input, fflm_passes, score_tokens
 from .load import Model
 
 # %% ../../nbs/05_models/04_likelihoods.ipynb #1004b547
-DIRECTIONS = dict(  # Prefix and text
+# Prefix and text of each direction
+DIRECTIONS = dict(
     source_hypothesis=("{source}", "{hypothesis}"),
     hypothesis_source=("{hypothesis}", "{source}"),
     reference_hypothesis=("{reference}", "{hypothesis}"),
@@ -24,21 +25,22 @@ DIRECTIONS = dict(  # Prefix and text
     prefix_hypothesis=("{hypothesis} {source}", "{hypothesis}"),
     empty_hypothesis=("", "{hypothesis}"),
 )
-PEER_LAYOUT = Layout(window=1024)  # Where BARTScore, T5Score, CoP and UniEval cut
+PEER_LAYOUT = Layout(window=1024)  # Window of BARTScore, T5Score, CoP and UniEval
 
 
-def _needed_texts(way, texts):  # Which of the texts a way needs; an error when one was not given
-    need = [
-        name for name in ("source", "hypothesis", "reference") if f"{{{name}}}" in "".join(DIRECTIONS[way])
-    ]
-    if lacks := [name for name in need if texts[name] is None]:
-        raise ValueError(f"{way!r} reads the {' and the '.join(lacks)}, which was not given")
+def _needed_texts(direction, texts):
+    "Names of the texts of a direction; a `ValueError` when one was not given."
+    template = "".join(DIRECTIONS[direction])
+    need = [name for name in ("source", "hypothesis", "reference") if f"{{{name}}}" in template]
+    if missing := [name for name in need if texts[name] is None]:
+        raise ValueError(f"{direction!r} reads the {' and the '.join(missing)}, which was not given")
     return need
 
 
-def _pairs(way, item, before):  # (prefix, text) for each reference, or the only one
+def _pairs(direction, item, before):
+    "Pair of prefix and text for each reference, or a single pair."
     references = item.get("reference", "")
-    prefix, text = DIRECTIONS[way]
+    prefix, text = DIRECTIONS[direction]
     filled = [
         item | dict(reference=reference)
         for reference in ([references] if isinstance(references, str) else references)
@@ -46,75 +48,77 @@ def _pairs(way, item, before):  # (prefix, text) for each reference, or the only
     return [(before + prefix.format(**fields), text.format(**fields)) for fields in filled]
 
 
-def _shortened(model, text, most):  # Ids with the special tokens around them, and how many were cut
+def _shortened(model, text, most):
+    "Token ids with special tokens, and the number of tokens that were cut."
     whole = model.tokenizer(text, verbose=False).input_ids
     kept = model.tokenizer(text, verbose=False, truncation=True, max_length=most).input_ids
     return kept, len(whole) - len(kept)
 
 # %% ../../nbs/05_models/04_likelihoods.ipynb #1004b547-1
-def _pairs_by_way(ways, texts, before):  # Way -> for each item its (prefix, text) pairs
-    asked = {}
-    for way in ways:
-        need = _needed_texts(way, texts)
+def _pairs_by_direction(directions, texts, before):
+    "For each direction the pairs of prefix and text of each item."
+    pairs = {}
+    for direction in directions:
+        need = _needed_texts(direction, texts)
         rows = zip(*(texts[name] for name in need))
-        asked[way] = [_pairs(way, dict(zip(need, row)), before) for row in rows]
-    return asked
+        pairs[direction] = [_pairs(direction, dict(zip(need, row)), before) for row in rows]
+    return pairs
 
-
+# %% ../../nbs/05_models/04_likelihoods.ipynb #88fec8cf
 def directed_logp(
     model: Model,  # Seq2seq or causal model
-    name: str,  # First part of the names of the stored statistics: the model
-    ways,  # Keys of `DIRECTIONS`
+    name: str,  # Name of the model, with which the names of the stored statistics begin
+    directions,  # Keys of `DIRECTIONS`
     hypothesis: list,  # N summaries
     source: list = None,  # N sources
     reference: list = None,  # N references: a text, or a list of texts
-    before: str = "",  # Put in front of every prefix
-    layout: Layout = PEER_LAYOUT,  # Window, and the separator that follows every prefix
-    most: int = None,  # Cut the text that is scored at so many tokens (seq2seq)
+    before: str = "",  # Text in front of every prefix
+    layout: Layout = PEER_LAYOUT,  # Window, and the separator after every prefix
+    most: int = None,  # Cut the scored text at this number of tokens (seq2seq)
     **options,  # Further options of `score_tokens`
-    # 'NAME_logp_WAY' -> N arrays [L], with references N lists of arrays; the same names -> tokens cut, [N]
+    # 'NAME_logp_DIRECTION': N arrays [L], with references N lists of arrays; for the same names the numbers
+    # of tokens that were cut, [N]
 ) -> tuple[dict, dict]:
-    "Token log-probabilities of one text after another, in each of the given ways."
+    "Token log-probabilities of one text after another, in each of the given directions."
     texts = dict(hypothesis=hypothesis, source=source, reference=reference)
-    asked = _pairs_by_way(ways, texts, before)
-    flat = [pair for items in asked.values() for pairs in items for pair in pairs]
+    by_direction = _pairs_by_direction(directions, texts, before)
+    flat = [pair for items in by_direction.values() for pairs in items for pair in pairs]
     short = [_shortened(model, text, most) if most else (text, 0) for _, text in flat]
     pairs = [(prefix, text) for (prefix, _), (text, _) in zip(flat, short)]
-    found = zip(score_tokens(model, pairs, layout, **options), (lost for _, lost in short))
+    found = zip(score_tokens(model, pairs, layout, **options), (over for _, over in short))
     leaves, cut = {}, {}
-    for way, items in asked.items():
-        key, rows = f"{name}_logp_{way}", [[next(found) for _ in pairs] for pairs in items]
+    for direction, items in by_direction.items():
+        key, rows = f"{name}_logp_{direction}", [[next(found) for _ in pairs] for pairs in items]
         logps = [[scored.logp for scored, _ in row] for row in rows]
-        leaves[key] = logps if "reference" in way else [row[0] for row in logps]
+        leaves[key] = logps if "reference" in direction else [row[0] for row in logps]
         cut[key] = np.array(
-            [sum(scored.cut + scored.text_cut + lost for scored, lost in row) for row in rows], int
+            [sum(scored.cut + scored.text_cut + over for scored, over in row) for row in rows], int
         )
     return leaves, cut
 
 # %% ../../nbs/05_models/04_likelihoods.ipynb #6185e6d5
 def fflm_probabilities(
-    model: Model,  # A causal model
+    model: Model,  # Causal model
     hypothesis: list,  # N summaries
     source: list,  # N sources
     layout: Layout = FFLM_LAYOUT,  # First id, separator and window
     **options,  # Further options of `score_tokens`
-    # fflm_s2s, fflm_lm, fflm_prefix: token probabilities of the N summaries [L]; fflm_s2s_doc, fflm_lm_doc:
-    # of the sources [S]; the same names -> tokens that did not fit after the other text, [N]
+    # Token probabilities of the N summaries [L] (fflm_s2s, fflm_lm, fflm_prefix) and of the sources [S]
+    # (fflm_s2s_doc, fflm_lm_doc); for the same names the numbers of tokens that did not fit, [N]
 ) -> tuple[dict, dict]:
     "FFLM's five lists of token probabilities."
     pairs = list(zip(source, hypothesis, strict=True))
     passes = fflm_passes(model, pairs, layout, **options)
-    lost = np.array([sum(build_input(model, x, y, layout)[2:]) for x, y in pairs], int)
+    over = np.array([sum(build_input(model, x, y, layout)[2:]) for x, y in pairs], int)
     keys = ("s2s", "lm", "prefix", "s2s_doc", "lm_doc")
-    return {f"fflm_{key}": [found[key] for found in passes] for key in keys}, {
-        f"fflm_{key}": lost for key in keys
-    }
+    leaves = {f"fflm_{key}": [found[key] for found in passes] for key in keys}
+    return leaves, {f"fflm_{key}": over for key in keys}
 
 # %% ../../nbs/05_models/04_likelihoods.ipynb #24ccf511
 def _words_with_first_tokens(
-    model: Model,  # The model whose tokens these are
-    ids,  # Token ids of a text, special tokens included
-) -> tuple[list, list]:  # Positions of the words' first tokens, [W]; the words, [W]
+    model: Model,  # Model with the tokenizer
+    ids,  # Token ids of a text, with special tokens
+) -> tuple[list, list]:  # Positions of the first tokens, [W]; words, [W]
     "Blank-separated words of a text, and the position of each word's first token."
     text = [k for k, i in enumerate(ids) if i not in model.tokenizer.all_special_ids]
     tokens = dict(zip(text, model.tokenizer.convert_ids_to_tokens([int(ids[k]) for k in text])))
@@ -126,16 +130,16 @@ def _words_with_first_tokens(
     decoded = [model.tokenizer.decode(part, clean_up_tokenization_spaces=False) for part in parts]
     return first, [word.replace(" ", "") for word in decoded]
 
-
+# %% ../../nbs/05_models/04_likelihoods.ipynb #339ebe60
 def coco_probabilities(
-    model: Model,  # A seq2seq model
+    model: Model,  # Seq2seq model
     hypothesis: list,  # N summaries
     source: list,  # N sources
-    masked: list,  # N dictionaries: kind of masking -> masked source
-    layout: Layout = PEER_LAYOUT,  # Window
+    masked: list,  # N dictionaries from kind of masking to masked source
+    layout: Layout = PEER_LAYOUT,  # Window of the model
     **options,  # Further options of `score_tokens`
-    # coco_words: N lists of W words; coco_p_source and coco_p_KIND: N arrays [W]; names of the arrays ->
-    # tokens that did not fit, [N]
+    # N lists of W words (coco_words) and N arrays [W] (coco_p_source, coco_p_KIND); for the names of the
+    # arrays the numbers of tokens that did not fit, [N]
 ) -> tuple[dict, dict]:
     "Probability of each word of a summary, by its first token, after the source and after masked sources."
     kinds = ["source", *dict.fromkeys(kind for variants in masked for kind in variants)]
@@ -153,19 +157,18 @@ def coco_probabilities(
 
 # %% ../../nbs/05_models/04_likelihoods.ipynb #718604d9
 def answers_logp(
-    model: Model,  # A seq2seq model
+    model: Model,  # Seq2seq model
     prompts: list,  # N questions
     answers: tuple,  # Two words
-    layout: Layout = PEER_LAYOUT,  # Window
+    layout: Layout = PEER_LAYOUT,  # Window of the model
     **options,  # Further options of `score_tokens`
-    # log p of the first token of each answer, [N, 2]; tokens that did not fit, [N]
-) -> tuple[np.ndarray, np.ndarray]:
-    "Log-probability of two answers, from one step of the decoder."
+) -> tuple[np.ndarray, np.ndarray]:  # Log-probabilities, [N, 2]; numbers of tokens that did not fit, [N]
+    "Log-probabilities of the first tokens of two answers, from one step of the decoder."
     ids = [model.tokenizer(answer, add_special_tokens=False).input_ids[0] for answer in answers]
     if ids[0] == ids[1]:
         raise ValueError(
-            f"{' and '.join(answers)} begin with the same token in {model.id}, so one step cannot tell "
-            f"them apart"
+            f"{' and '.join(answers)} begin with the same token in {model.id}, "
+            "so one step cannot distinguish them"
         )
     found = score_tokens(model, [(prompt, [i]) for prompt in prompts for i in ids], layout, **options)
     logp = np.array([scored.logp[0] for scored in found]).reshape(-1, 2)
@@ -173,17 +176,17 @@ def answers_logp(
 
 # %% ../../nbs/05_models/04_likelihoods.ipynb #718604d9-1
 def yes_no_probabilities(
-    model: Model,  # A seq2seq model
+    model: Model,  # Seq2seq model
     prompts: list,  # N questions
-    answers: tuple = ("Yes", "No"),  # The words
+    answers: tuple = ("Yes", "No"),  # Two words
     **options,  # Further options of `answers_logp`
-) -> tuple[np.ndarray, np.ndarray]:  # Probability of each answer, [N, 2]; tokens that did not fit, [N]
-    "Probabilities of Yes and No."
+) -> tuple[np.ndarray, np.ndarray]:  # Probabilities, [N, 2]; numbers of tokens that did not fit, [N]
+    "Probabilities of Yes and No as answers to questions; they do not add up to 1."
     logp, over = answers_logp(model, prompts, answers, **options)
     return np.exp(logp), over
 
-# %% ../../nbs/05_models/04_likelihoods.ipynb #718604d9-2
-# The checkpoints' interface, character for character; {sentence} makes one question per sentence
+# %% ../../nbs/05_models/04_likelihoods.ipynb #718604d9-3
+# Interface of the checkpoints, character by character; {sentence} makes one question per sentence
 UNIEVAL_QUESTIONS = dict(
     fluency="question: Is this a fluent paragraph? </s> paragraph: {sentence}",
     coherence=(
@@ -199,36 +202,36 @@ UNIEVAL_QUESTIONS = dict(
     ),
 )
 
-# %% ../../nbs/05_models/04_likelihoods.ipynb #718604d9-3
+
 def _unieval_questions(
-    dimension: str,  # A key of `UNIEVAL_QUESTIONS`
-    **texts,  # sentence (a list), hypothesis, source, reference of one item, as the question needs them
-) -> list:  # One question, or one per sentence
-    "UniEval's questions about a summary."
+    dimension: str,  # Key of `UNIEVAL_QUESTIONS`
+    **texts,  # sentence (a list), hypothesis, source and reference of one item, if the question needs them
+) -> list:  # A single question, or one per sentence
+    "Questions of UniEval about a summary."
     sentences = texts.pop("sentence", [])
     if "{sentence}" in UNIEVAL_QUESTIONS[dimension]:
         return [UNIEVAL_QUESTIONS[dimension].format(**texts, sentence=sentence) for sentence in sentences]
     return [UNIEVAL_QUESTIONS[dimension].format(**texts)]
 
-
+# %% ../../nbs/05_models/04_likelihoods.ipynb #87bd1d61
 def unieval_answers(
-    model: Model,  # A checkpoint of UniEval, or another that answers Yes or No
+    model: Model,  # Checkpoint of UniEval, or another model that answers Yes or No
     dimensions,  # Keys of `UNIEVAL_QUESTIONS`
-    texts: dict,  # sentence (N lists), hypothesis, source, reference (N texts), as the questions need them
-    name: str = "yes_no_{}",  # Of the stored statistics, {} is the dimension
-    prefix: str = "",  # Put in front of each source
-    layout: Layout = PEER_LAYOUT,  # Window
+    texts: dict,  # sentence (N lists), hypothesis, source, reference (N texts), if the questions need them
+    name: str = "yes_no_{}",  # Name of the stored statistics, in which {} is the dimension
+    prefix: str = "",  # Text in front of each source
+    layout: Layout = PEER_LAYOUT,  # Window of the model
     **options,  # Further options of `score_tokens`
-    # yes_no_DIM -> N arrays of p(Yes), p(No): [S, 2] by sentence for fluency and consistency, else [2];
-    # the same names -> tokens that did not fit, [N]
+    # yes_no_DIM: N arrays of p(Yes) and p(No), [S, 2] by sentence for fluency and consistency, else [2]; for
+    # the same names the numbers of tokens that did not fit, [N]
 ) -> tuple[dict, dict]:
     "Probabilities of Yes and No as answers to UniEval's questions."
     items = [dict(zip(texts, values)) for values in zip(*texts.values(), strict=True)]
     items = [x | ({"source": prefix + x["source"]} if "source" in x else {}) for x in items]
     dimensions = list(dict.fromkeys(dimensions))
-    asked = [_unieval_questions(dim, **item) for dim in dimensions for item in items]
+    questions = [_unieval_questions(dim, **item) for dim in dimensions for item in items]
     found, over = map_nested(
-        asked, lambda prompts: yes_no_probabilities(model, prompts, layout=layout, **options), (2,)
+        questions, lambda prompts: yes_no_probabilities(model, prompts, layout=layout, **options), (2,)
     )
     leaves, cut = {}, {}
     for i, dim in enumerate(dimensions):
