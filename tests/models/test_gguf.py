@@ -128,7 +128,8 @@ def test_a_file_that_is_none_is_refused(cache, tmp_path, capsys):
 
 def test_a_file_without_a_weight_is_refused(cache, tmp_path, capsys):
     path = write_gguf(tmp_path / "less.gguf", without=["blk.1.ffn_up.weight"])
-    assert "1 weights are missing, such as model.layers.1.mlp.up_proj.weight" in refused(capsys, path, tmp_path)
+    message = refused(capsys, path, tmp_path)
+    assert "1 weights are missing, such as model.layers.1.mlp.up_proj.weight" in message
 
 
 def test_an_unknown_architecture_is_named(cache, tmp_path, capsys):

@@ -98,7 +98,8 @@ def test_a_server_without_log_probabilities_is_named_and_the_texts_are_kept(tmp_
         stop_answers()
     told = capsys.readouterr().out
     assert (
-        "mute gave no log-probabilities, or fewer than requested, for 6 texts" in told and "6 texts of 2" in told
+        "mute gave no log-probabilities, or fewer than requested, for 6 texts" in told
+        and "6 texts of 2" in told
     )
 
 

@@ -79,9 +79,7 @@ def _evouna_records(name):
     return records
 
 # %% ../../nbs/02_data/16_answers.ipynb #25f3c8e3-1
-def _check_evouna(
-    records, table, name
-):  # Refuses repeated records and other counts, for files with known counts
+def _check_evouna(records, table, name):  # Refuses repeated records and, for known files, other counts
     if name not in EVOUNA_COUNTS:
         return
     file, keys = EVOUNA_FILES[name], [json.dumps(record, sort_keys=True) for record in records]

@@ -676,7 +676,7 @@ def _row_text(cell):  # Text of a cell; a list of one text is that text
 
 
 def _table_items(records, columns=None):
-    "Rows as (cells by meaning, all other cells, is there an id, name of the document, question to the system)."
+    "Rows as (cells by meaning, other cells, has it an id, name of the document, question to the system)."
     fields = list(map(nested_fields, records))
     columns = _guess_columns(dict.fromkeys(name for row in fields for name in row), columns)
     used = [part for name in columns.values() for part in (name, *name.split("+"))]
