@@ -68,7 +68,7 @@ def attention_hooks(
     layers,  # Self-attention modules, first layer first
     consume: Callable,  # Called with (number of the layer, weights [B,H,T,T]) as soon as they exist
 ):
-    "Context in which every attention map is passed to `see`."
+    "Context in which every attention map is passed to `consume`."
 
     def hook_of(number):
         def hook(layer, args, out):
@@ -89,13 +89,22 @@ def attention_hooks(
         for handle in handles:
             handle.remove()
 
+# %% ../../nbs/08_statistics/05_attention.ipynb #d0f06f59
+def _check_positions(model, longest):  # An error where the longest sequence has too few positions
+    if model.positions and (over := longest - model.positions) > 0:
+        also = "its start token" if model.kind == "seq2seq" else "the question after it"
+        raise ValueError(
+            f"{model.id} has {model.positions} positions, {over} too few for the text with {also}: "
+            "use Layout(window=...)"
+        )
+
 # %% ../../nbs/08_statistics/05_attention.ipynb #306b5284
 def attention_forward(
     model: Model,  # Seq2seq or causal
     rows: list,  # (prompt, text) in token ids
     consume: Callable,  # Called with (number of the layer, weights [B,H,T,T])
 ):
-    "Run texts after their prompts, the last token included, and pass each attention map to `see`."
+    "Run texts after their prompts, the last token included, and pass each attention map to `consume`."
     stack, layers = decoder_layers(model)
     inputs, prompts = {}, [prompt for prompt, _ in rows]
     if model.kind == "seq2seq":
@@ -111,21 +120,12 @@ def attention_forward(
     with attention_by(model.model, "eager"), attention_hooks(layers, consume):
         try:
             stack(input_ids=ids, use_cache=False, **inputs)
-        except RuntimeError as e:  # Named with its architecture, unless memory is lacking
+        except RuntimeError as e:  # Name the architecture, unless memory ran out
             with supported(model.id, model.model, "its attention maps cannot be computed"):
                 raise e
 
-# %% ../../nbs/08_statistics/05_attention.ipynb #306b5284-1
-def _check_positions(m, longest):  # Position embeddings suffice for the longest sequence
-    if m.positions and (over := longest - m.positions) > 0:
-        also = "its start token" if m.kind == "seq2seq" else "what is asked after it"
-        raise ValueError(
-            f"{m.id} has {m.positions} positions, {over} too few for the text with {also}: "
-            "use Layout(window=...)"
-        )
-
-
-def _in_batches(m, rows, batch_tokens, run):  # One result of `run` per row, in the order of rows
+# %% ../../nbs/08_statistics/05_attention.ipynb #0dd87286
+def _in_batches(rows, batch_tokens, run):  # One result of `run` per row, in the order of rows
     done = {}
     for batch in batches([len(prompt) + len(text) for prompt, text in rows], batch_tokens):
         done |= dict(zip(batch, halve_when_out_of_memory(run, [rows[i] for i in batch])))
@@ -167,16 +167,16 @@ class AttentionSummary:
         weights = self._with_first(weights)
         self.largest = weights if self.largest is None else torch.maximum(self.largest, weights)
 
-    def arrays(self) -> dict:  # Name to array, float32
-        "The statistics under the names by which scores ask for them."
-        kept = dict(
-            attention_previous=torch.stack(self.previous), attention_log_self=self.log_self[self.start :]
-        )
-        if self.pairs:
-            kept["attention_max"] = widen(self.largest, (0, 1, 1, 0))[: self.n, : self.n]
-        return {name: tensor.float().cpu().numpy() for name, tensor in kept.items()} | dict(
-            prompt_log_self=self.log_self[: self.start].sum().item()
-        )
+# %% ../../nbs/08_statistics/05_attention.ipynb #8468c75b
+def _summary_arrays(summary) -> dict:  # Name of a statistic to its array, float32
+    kept = dict(
+        attention_previous=torch.stack(summary.previous),
+        attention_log_self=summary.log_self[summary.start :],
+    )
+    if summary.pairs:
+        kept["attention_max"] = widen(summary.largest, (0, 1, 1, 0))[: summary.n, : summary.n]
+    arrays = {name: tensor.float().cpu().numpy() for name, tensor in kept.items()}
+    return arrays | dict(prompt_log_self=summary.log_self[: summary.start].sum().item())
 
 # %% ../../nbs/08_statistics/05_attention.ipynb #3177f705-1
 DEFAULT_LAYOUT = Layout()  # The layout of `uetrust.models.forward`
@@ -212,13 +212,13 @@ def attention_statistics(
                 one.add(layer, of_text)
 
         attention_forward(model, part, see)
-        return [{name: arrays[name] for name in keep} for arrays in (one.arrays() for one in kept)]
+        return [{name: arrays[name] for name in keep} for arrays in map(_summary_arrays, kept)]
 
-    return _in_batches(model, rows, batch_tokens, run)
+    return _in_batches(rows, batch_tokens, run)
 
-# %% ../../nbs/08_statistics/05_attention.ipynb #178460e4
-def _chosen_heads(m, heads):  # Layer to its heads, all or a list
-    n, each = len(decoder_layers(m)[1]), m.text_config.num_attention_heads
+# %% ../../nbs/08_statistics/05_attention.ipynb #37283342
+def _chosen_heads(model, heads):  # Layer to its heads, all or a list
+    n, each = len(decoder_layers(model)[1]), model.text_config.num_attention_heads
     if heads is None:
         return dict.fromkeys(range(n), slice(None))
     wrong = [(layer, head) for layer, head in heads if not (0 <= layer < n and 0 <= head < each)]
@@ -229,9 +229,9 @@ def _chosen_heads(m, heads):  # Layer to its heads, all or a list
         )
     return {layer: [head for its_layer, head in heads if its_layer == layer] for layer in range(n)}
 
-
-def _room_before(m, question, layout):  # Positions that a question leaves for the text and its prefix
-    window = min(n for n in (layout.window or m.window, m.positions) if n) - len(question)
+# %% ../../nbs/08_statistics/05_attention.ipynb #bd820e39
+def _room_before(model, question, layout):  # Positions that a question leaves for the text and its prefix
+    window = min(n for n in (layout.window or model.window, model.positions) if n) - len(question)
     if not question or window < 1:
         raise ValueError(
             f"the question has {len(question)} tokens and leaves {window} for the text: "
@@ -248,9 +248,7 @@ def elicited_attention(
     heads=None,  # (layer, head) pairs to average over; all when None
     layout: Layout = DEFAULT_LAYOUT,  # How a pair becomes an input
     batch_tokens: int = 2048,  # Tokens a batch may hold, padding to the longest row included
-) -> list[
-    np.ndarray
-]:  # For each pair the attention to each token of the text, float32 [L]; sums to less than 1
+) -> list:  # For each pair the attention to each token of the text, float32 [L]; sums to less than 1
     "Attention of a question about a text to each token of the text."
     if model.kind != "causal":
         raise ValueError(
@@ -278,4 +276,4 @@ def elicited_attention(
         attention_forward(model, part, see)
         return [torch.cat(collected).mean(0).float().cpu().numpy() for collected in found]
 
-    return _in_batches(model, rows, batch_tokens, run)
+    return _in_batches(rows, batch_tokens, run)

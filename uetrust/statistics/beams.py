@@ -66,6 +66,24 @@ def _parent_hypotheses(
         )
     return found.int().argmax(1)
 
+# %% ../../nbs/08_statistics/09_beams.ipynb #ae3a4dd8
+def _last_position(inputs, name):  # Inputs of a step, words and positions cut to the last one
+    return {
+        key: value[..., -1:]
+        if key in (name, "position_ids", "cache_position") and value is not None
+        else value
+        for key, value in inputs.items()
+    }
+
+# %% ../../nbs/08_statistics/09_beams.ipynb #9da1f27f
+def _encoder_states(model, ids, mask, beams, member):  # Of the source, with the dropout of a member
+    if model.kind != "seq2seq":
+        return {}
+    member.begin(0)
+    with member:
+        states = model.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+    return dict(encoder_outputs=BaseModelOutput(last_hidden_state=states.repeat_interleave(beams, 0)))
+
 # %% ../../nbs/08_statistics/09_beams.ipynb #8c99bce7
 @contextmanager
 def ensemble_forward(
@@ -77,22 +95,10 @@ def ensemble_forward(
     rate: float | None = None,  # Their dropout rate; each layer's own when None
 ):
     "Context in which the network answers with the mean of its members' distributions."
-    name, forward, seen = (
-        "decoder_input_ids" if model.kind == "seq2seq" else "input_ids",
-        model.model.forward,
-        [],
-    )
-
-    def encoder_states(member):  # Of the source, with the dropout of this member
-        if model.kind != "seq2seq":
-            return {}
-        member.begin(0)
-        with member:
-            states = model.model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-        return dict(encoder_outputs=BaseModelOutput(last_hidden_state=states.repeat_interleave(beams, 0)))
-
-    drops = [DropoutMask(seed, rate) for seed in members]
-    searchers = [_SearchMember(forward, member, encoder_states(member)) for member in drops]
+    name, seen = "decoder_input_ids" if model.kind == "seq2seq" else "input_ids", []
+    forward, drops = model.model.forward, [DropoutMask(seed, rate) for seed in members]
+    given = [_encoder_states(model, ids, mask, beams, member) for member in drops]
+    searchers = [_SearchMember(forward, *pair) for pair in zip(drops, given)]
 
     @wraps(forward)
     def mean_forward(**inputs):
@@ -113,14 +119,39 @@ def ensemble_forward(
         else:
             del model.model.forward
 
-# %% ../../nbs/08_statistics/09_beams.ipynb #8c99bce7-1
-def _last_position(inputs, name):  # Inputs of a step, words and positions cut to the last one
-    return {
-        key: value[..., -1:]
-        if key in (name, "position_ids", "cache_position") and value is not None
-        else value
-        for key, value in inputs.items()
-    }
+# %% ../../nbs/08_statistics/09_beams.ipynb #1008f360
+def _searched(model, prompts, resolved, seeds, rate, batch):  # (ids, score) of the hypotheses of each prompt
+    def find(part):
+        def ensemble(ids, mask):
+            return ensemble_forward(model, ids, mask, resolved.beams, seeds, rate)
+
+        return beam_hypotheses(model, part, resolved, ensemble)
+
+    batches = [prompts[i : i + batch] for i in range(0, len(prompts), batch)]
+    return [texts for part in batches for texts in halve_when_out_of_memory(find, part)]
+
+# %% ../../nbs/08_statistics/09_beams.ipynb #e2b102f6
+def _flat(sources, prompts, found):  # (source, number, prompt, ids, score) of each hypothesis
+    return [
+        (source, k, prompt, ids, score)
+        for source, prompt, texts in zip(sources, prompts, found)
+        for k, (ids, score) in enumerate(texts)
+    ]
+
+# %% ../../nbs/08_statistics/09_beams.ipynb #9774d48c
+def _hypothesis(model, sample, k, ids, score, members):  # Row of a shard
+    return dict(
+        sample=sample,
+        kind="beam",
+        k=k,
+        ids=np.array(ids, "int32"),
+        text=model.tokenizer.decode(ids, skip_special_tokens=True).strip(),
+        score=score,
+        length=len(ids) + 1,
+        member_logp=members["logp_processed"].astype(float),
+        pe_tu=members["pe_tu"].astype(float),
+        pe_rmi=members["pe_rmi"].astype(float),
+    )
 
 # %% ../../nbs/08_statistics/09_beams.ipynb #53312629
 def compute_beams(
@@ -144,50 +175,16 @@ def compute_beams(
     rules = dict(max_new_tokens=resolved.max_new_tokens, min_length=resolved.min_length)
     ensemble = dict(members=seeds, dropout_rate=rate, logits="processed", generation=rules)
 
-    def find(asked):
-        return beam_hypotheses(
-            model, asked, resolved, lambda ids, mask: ensemble_forward(model, ids, mask, beams, seeds, rate)
-        )
-
     def make(rows):
-        asked = [ids for ids, _ in render_prompts(model, list(sources[rows["sample"]]), resolved)]
-        found = [
-            texts
-            for i in range(0, len(asked), batch)
-            for texts in halve_when_out_of_memory(find, asked[i : i + batch])
-        ]
-        flat = _flat(rows["sample"], asked, found)
-        readings = score_tokens(
-            model, [(prompt, ids) for _, _, prompt, ids, _ in flat], **ensemble, **options
-        )
+        prompts = [ids for ids, _ in render_prompts(model, list(sources[rows["sample"]]), resolved)]
+        flat = _flat(rows["sample"], prompts, _searched(model, prompts, resolved, seeds, rate, batch))
+        pairs = [(prompt, ids) for _, _, prompt, ids, _ in flat]
+        readings = score_tokens(model, pairs, **ensemble, **options)
         return [
             _hypothesis(model, source, k, ids, score, reading.members)
             for (source, k, _, ids, score), reading in zip(flat, readings)
         ]
 
-    asked = dict(beams=beams, members=members, rate=rate, rules=rules)
-    about = model_provenance(model, "beams", **asked, **prompt_record(model, resolved))
+    search = dict(beams=beams, members=members, rate=rate, rules=rules)
+    about = model_provenance(model, "beams", **search, **prompt_record(model, resolved))
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
-
-# %% ../../nbs/08_statistics/09_beams.ipynb #53312629-1
-def _flat(sources, prompts, found):  # (source, number, prompt, ids, score) of each hypothesis
-    return [
-        (source, k, prompt, ids, score)
-        for source, prompt, texts in zip(sources, prompts, found)
-        for k, (ids, score) in enumerate(texts)
-    ]
-
-
-def _hypothesis(m, sample, k, ids, score, members):  # Row of a shard
-    return dict(
-        sample=sample,
-        kind="beam",
-        k=k,
-        ids=np.array(ids, "int32"),
-        text=m.tokenizer.decode(ids, skip_special_tokens=True).strip(),
-        score=score,
-        length=len(ids) + 1,
-        member_logp=members["logp_processed"].astype(float),
-        pe_tu=members["pe_tu"].astype(float),
-        pe_rmi=members["pe_rmi"].astype(float),
-    )

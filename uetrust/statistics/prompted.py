@@ -40,7 +40,7 @@ def insert_summary(
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #11765c21-1
 def question_prompt(
-    model: Model,  # The model that is asked
+    model: Model,  # The model that answers
     ask: str,  # A template with {source}
     source: str,  # The document
     settings: Decoding,  # Resolved; leaves room for its max_new_tokens
@@ -48,7 +48,7 @@ def question_prompt(
     "The question in token ids, inside the chat template when there is one."
     return render_prompts(model, [source], replace(settings, prompt=ask, document=ask))[0]
 
-# %% ../../nbs/08_statistics/08_prompted.ipynb #2cb4e328
+# %% ../../nbs/08_statistics/08_prompted.ipynb #cfe677a3
 P_TRUE_QUESTIONS = dict(  # Words as released; {prompt} is the generator's own
     he2024="Question: {prompt}\n Possible answer:{summary}\n "
     "Is the possible answer:\n (A) True\n (B) False\n The possible answer is:"
@@ -73,12 +73,16 @@ def _answer_logps(model, questions, answers, options):  # log p of True and Fals
     each = zip(*score_passes(model, passes, **options))
     return [{name: reading.logp[0] for name, reading in zip(names, found)} for found in each]
 
+# %% ../../nbs/08_statistics/08_prompted.ipynb #69007171
+def _key(row):  # The columns that name a text
+    return dict(sample=row.sample, kind=row.kind, k=row.k)
+
 # %% ../../nbs/08_statistics/08_prompted.ipynb #2cb4e328-2
 def compute_p_true(
     folder,  # Where
     bank,  # Folder of a finished bank
     samples: pd.DataFrame,  # Its sources: id, source
-    model: Model,  # The model that is asked, usually the one that wrote the texts
+    model: Model,  # The model that answers, usually the one that wrote the texts
     ask: str,  # A template with {source} and {summary}, or a key of `P_TRUE_QUESTIONS`
     settings: Decoding,  # How prompts are made
     worker: tuple = (0, 1),  # This is worker i of n
@@ -87,30 +91,23 @@ def compute_p_true(
 ) -> Path:  # Columns sample, kind, k, true, false, true_processed (log p), cut (source tokens)
     "Compute and store the log-probabilities of True and False as answers about each greedy text."
     resolved = replace(checkpoint_settings(model, settings), max_new_tokens=1)
-    sources, answers = (
-        samples.set_index("id")["source"],
-        [single_token_id(model, word) for word in ("True", "False")],
-    )
+    sources = samples.set_index("id")["source"]
+    answers = [single_token_id(model, word) for word in ("True", "False")]
     ask = P_TRUE_QUESTIONS.get(ask, ask).replace("{prompt}", prompt_template(model, resolved))
     check_sources(bank, samples)
 
     def make(rows):
-        asked = [
+        texts = list(rows.itertuples())
+        questions = [
             question_prompt(model, insert_summary(ask, row.text), sources[row.sample], resolved)
-            for row in rows.itertuples()
+            for row in texts
         ]
-        logps = _answer_logps(model, [ids for ids, _ in asked], answers, options)
-        return [
-            _key(row) | logp | dict(cut=cut) for row, logp, (_, cut) in zip(rows.itertuples(), logps, asked)
-        ]
+        logps = _answer_logps(model, [ids for ids, _ in questions], answers, options)
+        return [_key(row) | logp | dict(cut=cut) for row, logp, (_, cut) in zip(texts, logps, questions)]
 
-    asked = dict(ask=ask, max_prompt=resolved.max_prompt) | system_to_record(resolved)
-    about = model_provenance(model, "asked whether it is true", **asked)
+    question = dict(ask=ask, max_prompt=resolved.max_prompt) | system_to_record(resolved)
+    about = model_provenance(model, "asked whether it is true", **question)
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
-
-# %% ../../nbs/08_statistics/08_prompted.ipynb #2cb4e328-3
-def _key(row):  # The columns that name a text
-    return dict(sample=row.sample, kind=row.kind, k=row.k)
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #c8c2b348
 SUMMARY_PLACEHOLDER = "{summary}"
@@ -131,31 +128,43 @@ def split_question(
     before, _, after = text.partition(SUMMARY_PLACEHOLDER)
     return before.rstrip(" "), after
 
-# %% ../../nbs/08_statistics/08_prompted.ipynb #c8c2b348-1
-def _check_question(m, bank, samples, ask):  # It stands after the text, and the model wrote the text
+# %% ../../nbs/08_statistics/08_prompted.ipynb #fcc7a3b0
+def _check_question(model, bank, samples, ask):  # It stands after the text, and the model wrote the text
     behind = ask.partition(SUMMARY_PLACEHOLDER)[2]
     if not behind.strip() or SUMMARY_PLACEHOLDER in behind or "{source}" in behind:
         raise ValueError(
             f"a question that looks back needs {{source}} before {{summary}} and words behind it, got {ask!r}"
         )
-    if not is_own_bank(m, bank, samples):
+    if not is_own_bank(model, bank, samples):
         raise ValueError(
-            f"{bank} was not written by {m.name}: "
+            f"{bank} was not written by {model.name}: "
             "attention belongs to the tokens of the model that wrote them"
         )
 
-
-def _fitting_prefix(m, ask, settings):
+# %% ../../nbs/08_statistics/08_prompted.ipynb #3a298612
+def _fitting_prefix(model, ask, settings):
     # Function of (source, number of tokens of the text) to (what stands before the text, source tokens cut)
-    after = split_question(m, ask, "")[1]
-    room = min(settings.max_prompt, m.window) - len(m.tokenizer(after, add_special_tokens=False).input_ids)
+    after = split_question(model, ask, "")[1]
+    room = min(settings.max_prompt, model.window) - len(
+        model.tokenizer(after, add_special_tokens=False).input_ids
+    )
 
     def tokens(text):
-        return m.tokenizer(text, add_special_tokens=not is_chat_model(m), verbose=False).input_ids
+        return model.tokenizer(text, add_special_tokens=not is_chat_model(model), verbose=False).input_ids
 
     return lambda source, n: fit_prompt(
-        lambda part: split_question(m, ask, part, settings.system)[0], tokens, source, room - n
+        lambda part: split_question(model, ask, part, settings.system)[0], tokens, source, room - n
     )
+
+# %% ../../nbs/08_statistics/08_prompted.ipynb #db018bc2
+def _scatter_to_tokens(
+    weights: np.ndarray,  # A number for each token that counts
+    mask: np.ndarray,  # bool [L], True where a token counts
+) -> np.ndarray:  # float32 [L]
+    "Numbers at the positions of their tokens, 0 elsewhere."
+    out = np.zeros(len(mask), "float32")
+    out[mask] = weights
+    return out
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #c8c2b348-2
 def compute_elicited_attention(
@@ -185,19 +194,9 @@ def compute_elicited_attention(
             for row, weights, (_, cut) in zip(rows.itertuples(), found, before)
         ]
 
-    asked = dict(ask=ask, max_prompt=settings.max_prompt) | system_to_record(settings)
-    about = model_provenance(model, "elicited", **asked)
+    question = dict(ask=ask, max_prompt=settings.max_prompt) | system_to_record(settings)
+    about = model_provenance(model, "elicited", **question)
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
-
-# %% ../../nbs/08_statistics/08_prompted.ipynb #c8c2b348-3
-def _scatter_to_tokens(
-    weights: np.ndarray,  # A number for each token that counts
-    mask: np.ndarray,  # bool [L], True where a token counts
-) -> np.ndarray:  # float32 [L]
-    "Numbers at the positions of their tokens, 0 elsewhere."
-    out = np.zeros(len(mask), "float32")
-    out[mask] = weights
-    return out
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #4762929e
 def rating_to_percent(
@@ -214,7 +213,7 @@ def rating_to_percent(
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #28c22073
 def greedy_answers(
-    model: Model,  # The model that is asked
+    model: Model,  # The model that answers
     prompts: list,  # Token ids of each question
     settings: Decoding,  # Resolved
     batch: int = 8,  # Questions per batch
@@ -237,7 +236,7 @@ def greedy_answers(
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #28c22073-1
 def greedy_replies(
-    model: Model,  # The model that is asked
+    model: Model,  # The model that answers
     prompts: list,  # Token ids of each question
     settings: Decoding,  # Resolved
     batch: int = 8,  # Questions per batch
@@ -247,15 +246,18 @@ def greedy_replies(
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #28c22073-2
 def local_answerer(
-    model: Model,  # The model that is asked
+    model: Model,  # The model that answers
     settings: Decoding,  # How long prompts and replies may be
     batch: int = 8,  # Questions per batch
 ):  # Function of [(sample, template with {source}, source)] to replies
     "A function that answers questions with greedy replies of a local checkpoint."
     resolved = checkpoint_settings(model, settings)
-    return lambda asked: greedy_replies(
-        model, [question_prompt(model, ask, source, resolved)[0] for _, ask, source in asked], resolved, batch
-    )
+
+    def answer(questions):
+        prompts = [question_prompt(model, ask, source, resolved)[0] for _, ask, source in questions]
+        return greedy_replies(model, prompts, resolved, batch)
+
+    return answer
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #28c22073-3
 def compute_replies(
@@ -274,12 +276,11 @@ def compute_replies(
     check_sources(bank, samples)
 
     def make(rows):
-        asked = [
-            (row.sample, insert_summary(ask, row.text), sources[row.sample]) for row in rows.itertuples()
-        ]
+        texts = list(rows.itertuples())
+        questions = [(row.sample, insert_summary(ask, row.text), sources[row.sample]) for row in texts]
         return [
             _key(row) | dict(reply=reply, stated=rating_to_percent(reply, scale))
-            for row, reply in zip(rows.itertuples(), answer(asked), strict=True)
+            for row, reply in zip(texts, answer(questions), strict=True)
         ]
 
     about = about | dict(ask=ask, scale=[float(end) for end in scale])
