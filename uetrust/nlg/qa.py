@@ -163,7 +163,7 @@ def feqa_text(
 )
 def feqa(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
-    feqa_questions: list,  # `Question`s about them; released BART, a fairseq file without a licence of its own
+    feqa_questions: list,  # `Question`s about them; released BART (fairseq) without a licence of its own
     feqa_answers: list,  # `AnsweredQuestion`s with answers on the source; BERT trained on SQuAD 1.1
 ) -> float:  # 1 when every answer on the source is the phrase; higher is better
     "FEQA: token F1 between phrases of the summary and answers on the source, mean over questions."
@@ -235,7 +235,7 @@ def _mean_agreement(found, questions, answers, similarity, n=None):
 )
 def qags(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
-    qags_questions: list,  # `Question`s about them; released BART, a fairseq file without a licence of its own
+    qags_questions: list,  # `Question`s about them; released BART (fairseq) without a licence of its own
     qags_answers: list,  # `AnsweredQuestion`s on summary and source; BERT-large trained on SQuAD 2.0
 ) -> float:  # 1 when both texts answer alike; higher is better
     "QAGS: SQuAD F1 between the answers on summary and source, mean over 20 questions."
@@ -523,7 +523,7 @@ def questeval(
     questeval_questions_source: list,  # `Question`s about the source; the same network
     questeval_answers_source: list,  # `AnsweredQuestion`s on the source; ThomasNLG/t5-qa_squad2neg-en (MIT)
     questeval_answers_hypothesis: list,  # `AnsweredQuestion`s on the summary; the same network
-    questeval_similarity_source,  # BERTScore F1 of the answers, [Q]; bert-base-multilingual-cased (Apache-2.0)
+    questeval_similarity_source,  # BERTScore F1 of answers, [Q]; bert-base-multilingual-cased (Apache-2.0)
     questeval_similarity_hypothesis,  # BERTScore F1 of the answers on the summary, [R]; the same encoder
     weights=None,  # Weight of each question about the source, shape [Q]; 1 when None
 ) -> float:  # 1 when both texts answer alike; higher is better
