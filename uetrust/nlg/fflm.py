@@ -21,7 +21,7 @@ from ..core.registry import nlg, stat
 
 # %% ../../nbs/07_nlg/03_fflm.ipynb #c744ed51
 FFLM_CITATION = "Jia et al. 2023, https://arxiv.org/abs/2310.11648"
-# The original replaces a probability that half precision has rounded to 0
+# In place of a probability that half precision has rounded to 0, as in the original
 ZERO_PROBABILITY = 1e-6
 # Weight of a token as a function of its probability
 TOKEN_WEIGHTS = dict(code=lambda p: np.exp(1 - p), paper=np.exp, none=np.ones_like)

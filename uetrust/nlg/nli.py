@@ -289,9 +289,9 @@ SUMMAC_CONV_WEIGHTS = {
     "layer_final.weight": np.array([[0.04978208, 0.569798, 0.5464741], [-0.438356, -0.3184639, 0.3055724]]),
     "layer_final.bias": np.array([0.1177474, -0.2534387]),
 }
+# fmt: on
 
 # %% ../../nbs/07_nlg/05_nli.ipynb #68ead6ea-1
-# fmt: on
 NLI_LETTERS = dict(e=2, c=0, n=1)  # Letter -> class; histograms stand in the order e, c, n
 
 

@@ -163,7 +163,7 @@ def feqa_text(
 )
 def feqa(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
-    feqa_questions: list,  # `Question`s about them; the released BART has no licence of its own
+    feqa_questions: list,  # `Question`s about them; released BART (fairseq) without a licence of its own
     feqa_answers: list,  # `AnsweredQuestion`s with answers on the source; BERT trained on SQuAD 1.1
 ) -> float:  # 1 when every answer on the source is the phrase; higher is better
     "FEQA: token F1 between phrases of the summary and answers on the source, mean over questions."
@@ -235,7 +235,7 @@ def _mean_agreement(found, questions, answers, similarity, n=None):
 )
 def qags(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
-    qags_questions: list,  # `Question`s about them; the released BART has no licence of its own
+    qags_questions: list,  # `Question`s about them; released BART (fairseq) without a licence of its own
     qags_answers: list,  # `AnsweredQuestion`s on summary and source; BERT-large trained on SQuAD 2.0
 ) -> float:  # 1 when both texts answer alike; higher is better
     "QAGS: SQuAD F1 between the answers on summary and source, mean over 20 questions."
@@ -378,7 +378,7 @@ def q2(
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
     # `Question`s about them; mrm8488/t5-base-finetuned-question-generation-ap (no licence stated)
     q2_questions: list,
-    # `AnsweredQuestion`s, the valid ones; ktrapeznikov/albert-xlarge-v2-squad-v2 (no licence stated)
+    # `AnsweredQuestion`s, the valid ones; ktrapeznikov/albert-xlarge-v2-squad-v2 (no licence on the hub)
     q2_answers: list,
     # Logits for `q2_pairs`, shape [K,3]: contradiction, neutral, entailment; RoBERTa-large trained on SNLI
     q2_nli: np.ndarray,
@@ -519,12 +519,12 @@ def questeval(
     source: str,  # Source
     hypothesis_spans: list,  # `AnswerSpan`s of the summary
     source_spans: list,  # `AnswerSpan`s of the source
-    questeval_questions_hypothesis: list,  # `Question`s about the summary; ThomasNLG/t5-qg_squad1-en
+    questeval_questions_hypothesis: list,  # `Question`s about the summary; ThomasNLG/t5-qg_squad1-en (MIT)
     questeval_questions_source: list,  # `Question`s about the source; the same network
-    questeval_answers_source: list,  # `AnsweredQuestion`s on the source; ThomasNLG/t5-qa_squad2neg-en
+    questeval_answers_source: list,  # `AnsweredQuestion`s on the source; ThomasNLG/t5-qa_squad2neg-en (MIT)
     questeval_answers_hypothesis: list,  # `AnsweredQuestion`s on the summary; the same network
-    questeval_similarity_source,  # BERTScore F1 of phrase and answer on the source, shape [Q]
-    questeval_similarity_hypothesis,  # BERTScore F1 of phrase and answer on the summary, shape [R]
+    questeval_similarity_source,  # BERTScore F1 of answers, [Q]; bert-base-multilingual-cased (Apache-2.0)
+    questeval_similarity_hypothesis,  # BERTScore F1 of the answers on the summary, [R]; the same encoder
     weights=None,  # Weight of each question about the source, shape [Q]; 1 when None
 ) -> float:  # 1 when both texts answer alike; higher is better
     "QuestEval: questions about either text, answered on the other, mean of both directions."
