@@ -25,7 +25,7 @@ from ...nlg.nli import summac_grid
 from ..entry import TEXT_COLUMNS, needs_by_text, register_named, text_entry
 from ..scores import load_scores
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #424212f4
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0a351b90
 load_scores()
 
 
@@ -34,24 +34,34 @@ def _sentences_of(texts):
     return list(map(split_sentences, texts))
 
 
-def _sentence_lists(model, inputs, wanted):
-    return {name: _sentences_of(inputs[name.removesuffix("_sentences")]) for name in wanted}, {}
+def _sentence_lists(model, inputs, requested):
+    return {name: _sentences_of(inputs[name.removesuffix("_sentences")]) for name in requested}, {}
 
 
-def _entity_lists(model, inputs, wanted):
-    return {name: named_entities(inputs[name.removesuffix("_entities")]) for name in wanted}, {}
+def _entity_lists(model, inputs, requested):
+    return {name: named_entities(inputs[name.removesuffix("_entities")]) for name in requested}, {}
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #eae3010e
+_ENTRIES = dict(  # Name of the entry -> entry
+    sentence_lists=text_entry(
+        "texts", needs_by_text(none="hypothesis_sentences", source="source_sentences"), _sentence_lists, ""
+    ),
+    entity_lists=text_entry(
+        "texts", needs_by_text(none="hypothesis_entities", source="source_entities"), _entity_lists, ""
+    ),
+)
 
 # %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #33ed203f
 def _log_probabilities(name, conditions, family=None, template=False, most=None, **layout):
     "Provider of token log-probabilities in several directions."
     needed = {direction: direction.replace("prefix", "source") for direction in conditions.split()}
 
-    def make(model, inputs, wanted, **kw):
+    def make(model, inputs, requested, **kw):
         from uetrust.models.likelihoods import PEER_LAYOUT, directed_logp
 
         statistics, cut = {}, {}
         for direction in needed:
-            if f"{name}_logp_{direction}" not in wanted:
+            if f"{name}_logp_{direction}" not in requested:
                 continue
             separator = TLDR_TEMPLATE if direction == "source_hypothesis" else IN_OTHER_WORDS_TEMPLATE
             new_statistics, new_cut = directed_logp(
@@ -73,14 +83,39 @@ def _log_probabilities(name, conditions, family=None, template=False, most=None,
     }
     return text_entry("nats per token", statistics, make, family, True)
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #33ed203f-1
-def _fflm_probabilities(model, inputs, wanted, **kw):
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #2431dfbc
+def _echoed(model, inputs, requested, **kw):
+    from uetrust.statistics.judges import server_echo_statistics
+
+    return server_echo_statistics(
+        model, requested, {text: inputs[text] for text in TEXT_COLUMNS if text in inputs}
+    )
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #dec56653
+_DIRECTIONS = "source_hypothesis reference_hypothesis hypothesis_reference"
+_ENTRIES |= dict(
+    bart=_log_probabilities("bart", _DIRECTIONS + " prefix_hypothesis"),
+    bart_he2024=_log_probabilities("bart256", "hypothesis_reference", "bart", window=256),
+    harim=_log_probabilities("bart110", "source_hypothesis empty_hypothesis", "bart", most=110),
+    t5=_log_probabilities("t5", _DIRECTIONS),
+    gpt=_log_probabilities("gpt", _DIRECTIONS, template=True, **GPT_LAYOUT),
+    flan=_log_probabilities("flan", "source_hypothesis reference_hypothesis", template=True),
+    echo=text_entry(
+        "nats per token",
+        needs_by_text(source="echo_logp_source_hypothesis", reference="echo_logp_reference_hypothesis"),
+        _echoed,
+        takes_reference_lists=True,
+    ),
+)
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #72b8a571
+def _fflm_probabilities(model, inputs, requested, **kw):
     from uetrust.models.likelihoods import fflm_probabilities
 
     return fflm_probabilities(model, inputs["hypothesis"], inputs["source"], **kw)
 
 
-def _coco_probabilities(model, inputs, wanted, **kw):
+def _coco_probabilities(model, inputs, requested, **kw):
     from uetrust.models.likelihoods import coco_probabilities
 
     hypotheses, sources = inputs["hypothesis"], inputs["source"]
@@ -92,17 +127,32 @@ def _coco_probabilities(model, inputs, wanted, **kw):
     statistics, cut = coco_probabilities(model, hypotheses, sources, [masked for _, masked in found], **kw)
     return statistics | dict(coco_important=[words for words, _ in found]), cut
 
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #bbbf26ca
+_PROBABILITIES_OF_COCO = "coco_p_source coco_p_token coco_p_span coco_p_sentence coco_p_document"
+_ENTRIES |= dict(
+    fflm=text_entry(
+        "probabilities, [L]",
+        needs_by_text(source="fflm_s2s fflm_lm fflm_prefix fflm_s2s_doc fflm_lm_doc"),
+        _fflm_probabilities,
+    ),
+    coco=text_entry(
+        "probabilities, [L]",
+        needs_by_text(source="coco_words coco_important " + _PROBABILITIES_OF_COCO),
+        _coco_probabilities,
+    ),
+)
 
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #b6f69416
 def _unieval_answers(name, dims, prefix=""):
     "Function that computes p(Yes) and p(No) of UniEval's questions."
 
-    def make(model, inputs, wanted, **kw):
+    def make(model, inputs, requested, **kw):
         from uetrust.models.likelihoods import unieval_answers
 
         texts = {text: inputs[text] for text in TEXT_COLUMNS if text in inputs}
         return unieval_answers(
             model,
-            [dim for dim in dims.split() if name.format(dim) in wanted],
+            [dim for dim in dims.split() if name.format(dim) in requested],
             texts | dict(sentence=_sentences_of(inputs["hypothesis"])),
             name,
             prefix,
@@ -111,40 +161,31 @@ def _unieval_answers(name, dims, prefix=""):
 
     return make
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #d50be9cc
-def _judge_answers(model, inputs, wanted, head=None, **kw):
-    from uetrust.statistics.judges import JudgeServer, local_judge_statistics, server_judge_statistics
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #61c29f0f
+_ENTRIES |= dict(
+    unieval=text_entry(
+        "probabilities of yes and no, [2]",
+        needs_by_text(
+            none="yes_no_fluency", source="yes_no_coherence yes_no_consistency", reference="yes_no_relevance"
+        ),
+        _unieval_answers("yes_no_{}", "fluency coherence consistency relevance"),
+    ),
+    unieval_he2024=text_entry(
+        "probabilities of yes and no, [2]",
+        needs_by_text(source="yes_no_coherence_he2024 yes_no_consistency_he2024"),
+        _unieval_answers(
+            "yes_no_{}_he2024", "coherence consistency", HE2024_DECODING.prompt.removesuffix("{source}")
+        ),
+        "unieval",
+    ),
+    unieval_fact=text_entry(
+        "probabilities of yes and no, [2]",
+        needs_by_text(source="yes_no_fact"),
+        _unieval_answers("yes_no_fact", "consistency"),
+    ),
+)
 
-    texts = {text: inputs[text] for text in TEXT_COLUMNS if text in inputs}
-    if isinstance(model, JudgeServer):
-        return server_judge_statistics(model, wanted, texts)
-    return local_judge_statistics(
-        model,
-        wanted,
-        texts,
-        own=Path(head).read_text(encoding="utf-8").strip() if head else "",
-        **kw,
-    )
-
-
-def _echoed(model, inputs, wanted, **kw):
-    from uetrust.statistics.judges import server_echo_statistics
-
-    return server_echo_statistics(
-        model, wanted, {text: inputs[text] for text in TEXT_COLUMNS if text in inputs}
-    )
-
-
-def _judge_statistics(families):
-    "Statistic -> texts, of every dimension of prompt families."
-    return {
-        f"{answer}_{family}_{dim}": texts
-        for family, texts in families.items()
-        for dim in DIMENSION_DEFINITIONS
-        for answer in ("reply", "answers")
-    }
-
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #1d23c3bb
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #60317737
 def _text_pairs(first):
     "Function of the inputs: for each item the pair of whole texts."
     return lambda inputs: [((), [pair]) for pair in zip(inputs[first], inputs["hypothesis"])]
@@ -177,13 +218,13 @@ def _part_pairs(granularity):
 
     return arrange
 
-
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0976fe1e
 def _read_nli(model, pairs, **kw):
     from uetrust.models.classifiers import nli_pairs
 
     return nli_pairs(model, pairs, **kw)
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #1d23c3bb-1
+
 def _read_true_nli(model, pairs, **kw):
     from uetrust.models.heads import true_nli_logp
 
@@ -201,10 +242,13 @@ def _read_regression(model, pairs, **kw):
 
     return regression_values(model, pairs, **kw)
 
-
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #f84a0dc5
 def _pair_outputs(read, arrangements, width=(), **options):
-    """Function that reads pairs of texts. read: model and pairs to outputs; arrangements: statistic ->
-    function of the inputs to pairs; width: shape of one output."""
+    """Function that reads pairs of texts.
+
+    `read` maps a model and pairs to outputs, `arrangements` a statistic to the function of the inputs that
+    gives its pairs, and `width` is the shape of one output.
+    """
 
     def of_pairs(model, arranged, **kw):
         found, cut = map_nested(
@@ -212,128 +256,17 @@ def _pair_outputs(read, arrangements, width=(), **options):
         )
         return [output.reshape((*shape, *width)) for (shape, _), output in zip(arranged, found)], cut
 
-    def make(model, inputs, wanted, **kw):
+    def make(model, inputs, requested, **kw):
         statistics, cut = {}, {}
         for name, arrange in arrangements.items():
-            if name in wanted:
+            if name in requested:
                 statistics[name], cut[name] = of_pairs(model, arrange(inputs), **kw)
         return statistics, cut
 
     return make
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #1d23c3bb-2
-def _alignscore(model, inputs, wanted, head, **kw):
-    from uetrust.models.heads import alignscore_logits
-
-    grids = [
-        (alignscore_chunks(source), sentences)
-        for source, sentences in zip(inputs["source"], _sentences_of(inputs["hypothesis"]))
-    ]
-    statistics, cut = alignscore_logits(model, head, grids, **kw)
-    return statistics, dict.fromkeys(statistics, cut)  # Here the number of inputs that were cut
-
-
-def _kept_words(name, first, second):
-    "Function that computes CTC's logits for the words of one text, given another."
-
-    def make(model, inputs, wanted, head, **kw):
-        from uetrust.models.heads import ctc_word_logits
-
-        logits, cut = ctc_word_logits(model, head, list(zip(inputs[first], inputs[second])), **kw)
-        return {name: logits}, {name: cut}
-
-    return make
-
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #41be96bc
-def _token_cosines(model, inputs, wanted, **kw):
-    from uetrust.models.classifiers import idf_weights, token_cosines
-
-    others = [text for text in TEXT_COLUMNS[1:] if f"cosines_hypothesis_{text}" in wanted]
-    matrices, cut = [], np.zeros(0, int)
-    if others:
-        pairs = [
-            (hypothesis, inputs[text][i])
-            for i, hypothesis in enumerate(inputs["hypothesis"])
-            for text in others
-        ]
-        matrices, cut = token_cosines(model, pairs, bertscore_layer(model.id), **kw)
-    names = [f"cosines_hypothesis_{text}" for text in others]
-    rare = {
-        name: idf_weights(model, inputs[name.removeprefix("idf_")], inputs["reference"])
-        for name in wanted
-        if name.startswith("idf_")
-    }
-    return (
-        {name: matrices[k :: len(names)] for k, name in enumerate(names)} | rare,
-        {name: cut[k :: len(names)] for k, name in enumerate(names)},
-    )
-
-
-def _text_embeddings(encoder, inputs, wanted, **kw):
-    from uetrust.models.classifiers import SentenceEncoder, sentence_embeddings
-    from uetrust.models.encode import embed_texts
-
-    embed_texts = sentence_embeddings if isinstance(encoder, SentenceEncoder) else embed_texts
-    statistics, cut = {}, {}
-    for name in wanted:
-        found, cut[name] = embed_texts(encoder, inputs[name.removeprefix("embedding_")], **kw)
-        statistics[name] = list(found)
-    return statistics, cut
-
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0b0a0a6b
-_DIRECTIONS = "source_hypothesis reference_hypothesis hypothesis_reference"
-_PROBABILITIES_OF_COCO = "coco_p_source coco_p_token coco_p_span coco_p_sentence coco_p_document"
-
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0b0a0a6b-1
-_ENTRIES = dict(  # Name -> entry
-    sentence_lists=text_entry(
-        "texts", needs_by_text(none="hypothesis_sentences", source="source_sentences"), _sentence_lists, ""
-    ),
-    entity_lists=text_entry(
-        "texts", needs_by_text(none="hypothesis_entities", source="source_entities"), _entity_lists, ""
-    ),
-    bart=_log_probabilities("bart", _DIRECTIONS + " prefix_hypothesis"),
-    bart_he2024=_log_probabilities("bart256", "hypothesis_reference", "bart", window=256),
-    harim=_log_probabilities("bart110", "source_hypothesis empty_hypothesis", "bart", most=110),
-    t5=_log_probabilities("t5", _DIRECTIONS),
-    gpt=_log_probabilities("gpt", _DIRECTIONS, template=True, **GPT_LAYOUT),
-    flan=_log_probabilities("flan", "source_hypothesis reference_hypothesis", template=True),
-    echo=text_entry(
-        "nats per token",
-        needs_by_text(source="echo_logp_source_hypothesis", reference="echo_logp_reference_hypothesis"),
-        _echoed,
-        takes_reference_lists=True,
-    ),
-    fflm=text_entry(
-        "probabilities, [L]",
-        needs_by_text(source="fflm_s2s fflm_lm fflm_prefix fflm_s2s_doc fflm_lm_doc"),
-        _fflm_probabilities,
-    ),
-    coco=text_entry(
-        "probabilities, [L]",
-        needs_by_text(source="coco_words coco_important " + _PROBABILITIES_OF_COCO),
-        _coco_probabilities,
-    ),
-    unieval=text_entry(
-        "probabilities of yes and no, [2]",
-        needs_by_text(
-            none="yes_no_fluency", source="yes_no_coherence yes_no_consistency", reference="yes_no_relevance"
-        ),
-        _unieval_answers("yes_no_{}", "fluency coherence consistency relevance"),
-    ),
-    unieval_he2024=text_entry(
-        "probabilities of yes and no, [2]",
-        needs_by_text(source="yes_no_coherence_he2024 yes_no_consistency_he2024"),
-        _unieval_answers(
-            "yes_no_{}_he2024", "coherence consistency", HE2024_DECODING.prompt.removesuffix("{source}")
-        ),
-        "unieval",
-    ),
-    unieval_fact=text_entry(
-        "probabilities of yes and no, [2]",
-        needs_by_text(source="yes_no_fact"),
-        _unieval_answers("yes_no_fact", "consistency"),
-    ),
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #ee9799b3
+_ENTRIES |= dict(
     mnli=text_entry(
         "logits of contradiction, neutral, entailment, [3]",
         needs_by_text(source="nli_source_hypothesis"),
@@ -370,6 +303,10 @@ _ENTRIES = dict(  # Name -> entry
         needs_by_text(source="true_nli_logp"),
         _pair_outputs(_read_true_nli, dict(true_nli_logp=_text_pairs("source")), (2,)),
     ),
+)
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #dd390d7c
+_ENTRIES |= dict(
     factcc=text_entry(
         "logits of correct and incorrect, [2]",
         needs_by_text(source="factcc_source_hypothesis factcc_source_sentences"),
@@ -398,6 +335,33 @@ _ENTRIES = dict(  # Name -> entry
         needs_by_text(source="ctc_regression_source"),
         _pair_outputs(_read_regression, dict(ctc_regression_source=_text_pairs("source")), cut="longest"),
     ),
+)
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #1d23c3bb-2
+def _alignscore(model, inputs, requested, head, **kw):
+    from uetrust.models.heads import alignscore_logits
+
+    grids = [
+        (alignscore_chunks(source), sentences)
+        for source, sentences in zip(inputs["source"], _sentences_of(inputs["hypothesis"]))
+    ]
+    statistics, cut = alignscore_logits(model, head, grids, **kw)
+    return statistics, dict.fromkeys(statistics, cut)  # Here the number of inputs that were cut
+
+
+def _kept_words(name, first, second):
+    "Function that computes CTC's logits for the words of one text, given another."
+
+    def make(model, inputs, requested, head, **kw):
+        from uetrust.models.heads import ctc_word_logits
+
+        logits, cut = ctc_word_logits(model, head, list(zip(inputs[first], inputs[second])), **kw)
+        return {name: logits}, {name: cut}
+
+    return make
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #fba4096b
+_ENTRIES |= dict(
     alignscore=text_entry(
         "logits for each chunk and sentence",
         needs_by_text(source="align_three align_binary align_regression"),
@@ -413,6 +377,35 @@ _ENTRIES = dict(  # Name -> entry
         needs_by_text(reference="kept_reference_hypothesis"),
         _kept_words("kept_reference_hypothesis", "reference", "hypothesis"),
     ),
+)
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #d50be9cc
+def _judge_answers(model, inputs, requested, head=None, **kw):
+    from uetrust.statistics.judges import JudgeServer, local_judge_statistics, server_judge_statistics
+
+    texts = {text: inputs[text] for text in TEXT_COLUMNS if text in inputs}
+    if isinstance(model, JudgeServer):
+        return server_judge_statistics(model, requested, texts)
+    return local_judge_statistics(
+        model,
+        requested,
+        texts,
+        own=Path(head).read_text(encoding="utf-8").strip() if head else "",
+        **kw,
+    )
+
+
+def _judge_statistics(families):
+    "Statistic -> texts, of every dimension of prompt families."
+    return {
+        f"{answer}_{family}_{dim}": texts
+        for family, texts in families.items()
+        for dim in DIMENSION_DEFINITIONS
+        for answer in ("reply", "answers")
+    }
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0ae2e45b
+_ENTRIES |= dict(
     judge=text_entry(
         "a reply, or probabilities of answers",
         _judge_statistics(
@@ -426,6 +419,46 @@ _ENTRIES = dict(  # Name -> entry
     judge_own=text_entry(
         "a reply, or probabilities of answers", _judge_statistics(dict(own=("source",))), _judge_answers
     ),
+)
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #66ccef8c
+def _token_cosines(model, inputs, requested, **kw):
+    from uetrust.models.classifiers import idf_weights, token_cosines
+
+    others = [text for text in TEXT_COLUMNS[1:] if f"cosines_hypothesis_{text}" in requested]
+    matrices, cut = [], np.zeros(0, int)
+    if others:
+        pairs = [
+            (hypothesis, inputs[text][i])
+            for i, hypothesis in enumerate(inputs["hypothesis"])
+            for text in others
+        ]
+        matrices, cut = token_cosines(model, pairs, bertscore_layer(model.id), **kw)
+    names = [f"cosines_hypothesis_{text}" for text in others]
+    rare = {
+        name: idf_weights(model, inputs[name.removeprefix("idf_")], inputs["reference"])
+        for name in requested
+        if name.startswith("idf_")
+    }
+    return (
+        {name: matrices[k :: len(names)] for k, name in enumerate(names)} | rare,
+        {name: cut[k :: len(names)] for k, name in enumerate(names)},
+    )
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #dede7859
+def _text_embeddings(encoder, inputs, requested, **kw):
+    from uetrust.models.classifiers import SentenceEncoder, sentence_embeddings
+    from uetrust.models.encode import embed_texts
+
+    embed_texts = sentence_embeddings if isinstance(encoder, SentenceEncoder) else embed_texts
+    statistics, cut = {}, {}
+    for name in requested:
+        found, cut[name] = embed_texts(encoder, inputs[name.removeprefix("embedding_")], **kw)
+        statistics[name] = list(found)
+    return statistics, cut
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #4ab1b424
+_ENTRIES |= dict(
     bertscore=text_entry(
         "cosines, [L,M]; weights, [L]",
         needs_by_text(
@@ -441,8 +474,10 @@ _ENTRIES = dict(  # Name -> entry
     ),
 )
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0b0a0a6b-2
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #dc193bb8
 register_named(_ENTRIES)
+
+# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #352ea5ee
 _SHIPPED = dict(  # Group or family -> name of a small model of the repository
     bart="bart",
     t5="t5",

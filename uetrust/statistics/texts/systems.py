@@ -30,7 +30,7 @@ register(
     unit="embedding, [1+M,D], the answer first",
     cost="1+M texts read by an encoder",
 )
-def other_embeddings(model, inputs, wanted, **options):
+def other_embeddings(model, inputs, requested, **options):
     "Embeddings of an answer and of those of other systems; each different text is read once."
     from uetrust.models.encode import embed_texts
 
