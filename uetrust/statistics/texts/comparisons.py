@@ -19,19 +19,19 @@ from ..entry import statistic
 
 # %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #0113a494
 _CLASSES = "contradiction neutral entailment"  # Order of the last axis
-_EQUAL_TEXTS = "entail each other"  # Part of the provenance: what is stored otherwise is not taken for this
+_EQUAL_TEXTS = "entail each other"  # Part of the provenance: scores stored under another rule are made anew
 
-# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #0113a494-1
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #1f9931fe
 def _compared(pairs, model, options):  # For each item: logits of its pairs, and how many pairs were cut
     from uetrust.models.classifiers import entailment_logits
 
     return map_nested(pairs, lambda part: entailment_logits(model, part, **options), (3,), np.count_nonzero)
 
-
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #dee2be1f
 def _different_texts(inputs):  # For each item: its different texts, and the index of each text among them
     return [unique_texts([text, *drawn]) for text, drawn in zip(inputs["hypothesis"], inputs["samples"])]
 
-
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #c2875b68
 def _all_pairs(columns):
     "Logits of the pairs of different texts as those of the pairs of all texts."
     if "nli_logits" not in columns:
@@ -46,7 +46,7 @@ def _all_pairs(columns):
 
     return dict(nli=list(map(expand, columns["at"], columns["nli_logits"])))
 
-
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #fa3ff961
 @statistic(
     dict(nli=("samples",)),
     "nli",
@@ -56,13 +56,13 @@ def _all_pairs(columns):
     stored=True,
     settings=dict(classes=_CLASSES, equal=_EQUAL_TEXTS),
 )
-def entailments(model, inputs, wanted, **options):
+def entailments(model, inputs, requested, **options):
     "NLI between all different texts of an item, in both directions: row i is premise i//u, hypothesis i%u."
     texts = _different_texts(inputs)
     logits, cut = _compared([list(product(distinct, distinct)) for distinct, _ in texts], model, options)
     return dict(at=[index for _, index in texts], nli_logits=logits), dict(nli=cut)
 
-# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #3885b62e
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #8688f979
 def _by_sentence(columns):
     "Logits of samples and sentences as a matrix for each item."
     if "nli_logits" not in columns:
@@ -81,7 +81,7 @@ def _by_sentence(columns):
     needs_samples=True,
     settings=dict(splitter=SPLITTER, classes=_CLASSES, equal=_EQUAL_TEXTS),
 )
-def sentences(model, inputs, wanted, **options):
+def sentences(model, inputs, requested, **options):
     "NLI from every sample to every sentence of the text: row i is premise i//S, hypothesis i%S."
     split = list(map(split_sentences, inputs["hypothesis"]))
     logits, cut = _compared(list(map(list, map(product, inputs["samples"], split))), model, options)
@@ -98,7 +98,7 @@ def sentences(model, inputs, wanted, **options):
     settings=dict(equal=_EQUAL_TEXTS),
     bytes_per_token=2 * 10 * 12,
 )
-def alternatives(model, inputs, wanted, **options):
+def alternatives(model, inputs, requested, **options):
     "NLI classes from each token to its likeliest alternatives (forward), and from these to it (backward)."
 
     def both_ways(tokens):
@@ -131,13 +131,13 @@ def _embedded(texts, model, options):  # For each item: embeddings of its texts,
     expand=_of_all_texts,
     stored=True,
 )
-def embeddings(model, inputs, wanted, **options):
+def embeddings(model, inputs, requested, **options):
     "Embeddings of the different texts of an item."
     texts = _different_texts(inputs)
     vectors, cut = _embedded([distinct for distinct, _ in texts], model, options)
     return dict(at=[index for _, index in texts], vectors=vectors), dict(vectors=cut)
 
-# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #86c197fc
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #f4102470
 def _start_that_fits(model, source, texts):
     # The start of the source that leaves room for each of the texts, and how many words of it are cut
     def length(text):
@@ -154,12 +154,12 @@ def _start_that_fits(model, source, texts):
     kept = max(bisect_left(range(len(ends)), True, key=too_long) - 1, 0)
     return source[: ends[kept]], len(ends) - 1 - kept
 
-
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #79d64ec8
 def _token_relevance(embeddings, special):  # 1 minus the cosine to the complete text, the first embedding
     unit = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
     return np.where(special, 0.0, np.clip(1 - unit[1:].astype(float) @ unit[0], 0, 1))
 
-# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #5bbd6da4
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #cb4e3a59
 def _texts_to_weigh(inputs, kinds):  # (number of its item, kind, `Variants`) of every text
     for i in range(len(inputs["source"])):
         if "greedy" in kinds:
@@ -167,7 +167,7 @@ def _texts_to_weigh(inputs, kinds):  # (number of its item, kind, `Variants`) of
         if "sample" in kinds:
             yield from ((i, "sample", text) for text in inputs["sample_variants"][i])
 
-
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #b2d202ba
 def _weighed(model, texts, sources, options):
     "A row per text: its item, kind, relevance of each token, and what is cut."
     starts = [_start_that_fits(model, sources[i], text.texts) for i, _, text in texts]
@@ -175,11 +175,11 @@ def _weighed(model, texts, sources, options):
         [f"{start} {part}".strip() for part in text.texts] for (start, _), (*_, text) in zip(starts, texts)
     ]
     vectors, cut = _embedded(read, model, options)
-    for (i, kind, text), (_, source_cut), own, lost in zip(texts, starts, vectors, cut.tolist()):
+    for (i, kind, text), (_, source_cut), own, inputs_cut in zip(texts, starts, vectors, cut.tolist()):
         relevance = _token_relevance(own, text.special)
-        yield dict(item=i, kind=kind, relevance=relevance, source_cut=source_cut, cut=lost)
+        yield dict(item=i, kind=kind, relevance=relevance, source_cut=source_cut, cut=inputs_cut)
 
-# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #5bbd6da4-1
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #d14b6e16
 def _of_items(rows, column, kind, n):  # The value of each item, of drawn texts a list
     if kind == "greedy":
         return list(rows[column])
@@ -189,7 +189,7 @@ def _of_items(rows, column, kind, n):  # The value of each item, of drawn texts 
 def _weighed_columns(kind):
     return {column: f"{kind}_{column}" for column in ("relevance", "source_cut", "cut")}
 
-
+# %% ../../../nbs/08_statistics/12_texts/01_comparisons.ipynb #90b729e7
 @statistic(
     dict(greedy_relevance=("source", "variants"), sample_relevance=("source", "sample_variants")),
     "embedding",
@@ -200,12 +200,12 @@ def _weighed_columns(kind):
     settings=dict(cuts="source"),
     bytes_per_token=8,
 )
-def relevance(model, inputs, wanted, **options):
+def relevance(model, inputs, requested, **options):
     """How much the embedding of source and text changes without each token.
 
-    Beside it, how many words the source loses at its end so that the text fits (source_cut), and how many
-    inputs do not fit without any source (cut)."""
-    kinds = [name.removesuffix("_relevance") for name in wanted]
+    It also gives how many words are cut from the end of the source so that the text fits (source_cut), and
+    how many inputs do not fit even without a source (cut)."""
+    kinds = [name.removesuffix("_relevance") for name in requested]
     texts = list(_texts_to_weigh(inputs, kinds))
     weighed = pd.DataFrame(_weighed(model, texts, inputs["source"], options))  # All texts in one call
     found = {
@@ -214,4 +214,4 @@ def relevance(model, inputs, wanted, **options):
         for column, name in _weighed_columns(kind).items()
     }
     cut = {f"{kind}_relevance": list(map(np.sum, found[f"{kind}_cut"])) for kind in kinds}
-    return found, {name: np.array(lost, int) for name, lost in cut.items()}
+    return found, {name: np.array(inputs_cut, int) for name, inputs_cut in cut.items()}

@@ -40,10 +40,10 @@ class SpacyPipeline(NamedTuple):
         return getattr(spacy_pipeline(self.name), "meta", {}).get("version", "")
 
 
-def _phrase_spans(model, inputs, wanted, **kw):
-    return {name: answer_spans(inputs[name.removesuffix("_spans")], model.name) for name in wanted}, {}
+def _phrase_spans(model, inputs, requested, **kw):
+    return {name: answer_spans(inputs[name.removesuffix("_spans")], model.name) for name in requested}, {}
 
-# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #e1ef87d8
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #918e754b
 def _unchanged(text, phrases):
     return text, phrases
 
@@ -58,22 +58,22 @@ def _feqa_lower_case(text, phrases):
 def _text_rng(text):
     return np.random.default_rng(text_seed(42, text, 0))  # The same draw for a text in any position
 
-
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #413e601f
 def _written_questions(style, phrases, prepare=_unchanged):
-    "Function that writes questions. phrases: of a text and its spans; prepare: a text and its phrases."
+    "Function that writes questions; `phrases` finds those of a text and its spans, `prepare` changes both."
 
-    def make(model, inputs, wanted, **kw):
+    def make(model, inputs, requested, **kw):
         from uetrust.models.questions import WRITING_FORMATS, ask_questions
 
         statistics, cut = {}, {}
-        for name in wanted:
+        for name in requested:
             side = "source" if name.endswith("_source") else "hypothesis"
-            asked = [
+            prepared = [
                 prepare(text, phrases(text, found))
                 for text, found in zip(inputs[side], inputs[f"{side}_spans"])
             ]
             written, cut[name], cut[f"{name}_unfinished"] = ask_questions(
-                model, asked, WRITING_FORMATS[style], **kw
+                model, prepared, WRITING_FORMATS[style], **kw
             )
             statistics[name] = [[Question(*fields) for fields in questions] for questions in written]
         return statistics, cut
@@ -100,7 +100,7 @@ def _answered(question_lists, expected, found):
     ]
 
 # %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #bdbd784a
-def _feqa(model, inputs, wanted, **kw):
+def _feqa(model, inputs, requested, **kw):
     from uetrust.models.questions import span_answers
 
     sources = [feqa_text(source).lower() for source in inputs["source"]]
@@ -111,7 +111,7 @@ def _feqa(model, inputs, wanted, **kw):
     )
     return dict(feqa_answers=_answered(texts, _phrases_of(questions), found)), dict(feqa_answers=cut)
 
-# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #bdbd784a-1
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #31ee613f
 def _qags_chosen(inputs, n, rules):
     "Texts of the questions that QAGS keeps, for each item."
     return [
@@ -125,8 +125,8 @@ def _qags_chosen(inputs, n, rules):
         for hypothesis, questions, rule in zip(inputs["hypothesis"], inputs["qags_questions"], rules)
     ]
 
-
-def _qags(model, inputs, wanted, n=20, **kw):
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #4ba80d69
+def _qags(model, inputs, requested, n=20, **kw):
     from uetrust.models.questions import compute_once, span_answers
 
     answer = compute_once(lambda pairs: span_answers(model, pairs, **kw))
@@ -136,7 +136,7 @@ def _qags(model, inputs, wanted, n=20, **kw):
         return map_nested(_with_text(texts, question_lists), answer)
 
     questions, statistics, cut = inputs["qags_questions"], {}, {}
-    for name in wanted:
+    for name in requested:
         rules = [()] * len(questions)
         if name.endswith("_matched"):
             found, _ = answers_on("hypothesis", _question_texts(questions))
@@ -148,8 +148,8 @@ def _qags(model, inputs, wanted, n=20, **kw):
         cut[name] = cut_summary + cut_source
     return statistics, cut
 
-# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #bdbd784a-2
-def _q2(model, inputs, wanted, **kw):
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #0bce405d
+def _q2(model, inputs, requested, **kw):
     from uetrust.models.questions import argmax_answers
 
     def answers_on(side, question_lists):
@@ -164,8 +164,8 @@ def _q2(model, inputs, wanted, **kw):
     answered = _answered(_question_texts(valid), _phrases_of(valid), on_source)
     return dict(q2_answers=answered), dict(q2_answers=cut_summary + cut_source)
 
-
-def _q2_nli(model, inputs, wanted, **kw):
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #b8fb1910
+def _q2_nli(model, inputs, requested, **kw):
     from uetrust.models.classifiers import nli_pairs
 
     items = zip(inputs["source"], inputs["hypothesis"], inputs["q2_answers"])
@@ -176,15 +176,15 @@ def _q2_nli(model, inputs, wanted, **kw):
     )
     return dict(q2_nli=found), dict(q2_nli=cut)
 
-# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #bdbd784a-3
-def _questeval(model, inputs, wanted, **kw):
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #6bfd4563
+def _questeval(model, inputs, requested, **kw):
     from uetrust.models.questions import written_answers
 
     statistics, cut = {}, {}
-    for name in wanted:
+    for name in requested:
         on_source = name.endswith("_source")
-        answered_on, asked_about = ("source", "hypothesis") if on_source else ("hypothesis", "source")
-        questions = inputs[f"questeval_questions_{asked_about}"]
+        answered_on, topic = ("source", "hypothesis") if on_source else ("hypothesis", "source")
+        questions = inputs[f"questeval_questions_{topic}"]
         found, cut[name] = map_nested(
             _with_text(inputs[answered_on], _question_texts(questions)),
             lambda pairs: written_answers(model, pairs, **kw),
@@ -195,8 +195,8 @@ def _questeval(model, inputs, wanted, **kw):
         ]
     return statistics, cut
 
-
-def _questeval_similarity(model, inputs, wanted, **kw):
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #cec8845f
+def _questeval_similarity(model, inputs, requested, **kw):
     from uetrust.models.classifiers import token_cosines
 
     def f1(pairs):
@@ -204,13 +204,13 @@ def _questeval_similarity(model, inputs, wanted, **kw):
         return [bertscore_f1(matrix) for matrix in matrices], too_long
 
     statistics, cut = {}, {}
-    for name in wanted:
+    for name in requested:
         answer_lists = inputs[name.replace("similarity", "answers")]
         pairs = [[(answer.found, answer.expected) for answer in answers] for answers in answer_lists]
         statistics[name], cut[name] = map_nested(pairs, f1)
     return statistics, cut
 
-# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #b214f304
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #4fe5d764
 register_named(
     dict(
         spans=text_entry(
@@ -243,6 +243,12 @@ register_named(
             _written_questions("questeval", lambda text, found: questeval_phrases(found)),
             "qg",
         ),
+    )
+)
+
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #ae148d36
+register_named(
+    dict(
         feqa=text_entry("answers", dict(feqa_answers=("source", "feqa_questions")), _feqa, "qa"),
         qags=text_entry(
             "answers",
@@ -257,6 +263,12 @@ register_named(
             _q2_nli,
             "nli",
         ),
+    )
+)
+
+# %% ../../../nbs/08_statistics/12_texts/03_questions.ipynb #5eb153fc
+register_named(
+    dict(
         questeval=text_entry(
             "answers",
             dict(
