@@ -85,14 +85,13 @@ def test_scores_and_truth_are_stored_with_what_made_them(stored):
     assert lm.language_model_scores("questions").has_truth
     subjects = lm.language_model_scores("subjects")
     assert list(subjects.quality) == ["rouge_l"] and list(subjects.uncertainty) == ["msp", "mte"]
-    said = "SmolLM2-135M-Instruct: 8 answers to questions about bulletins, 8 subjects of e-mails of AESLC"
-    assert lm.language_model_phrase() == said and lm.answer_shares() == about["answers"]
+    assert lm.stored_names() == dict(questions=8, subjects=8) and lm.answer_shares() == about["answers"]
 
 
-def test_what_is_not_stored_is_said_with_the_command(monkeypatch, tmp_path):
+def test_a_missing_table_is_reported_with_the_command_that_stores_it(monkeypatch, tmp_path):
     monkeypatch.setattr(lm, "language_model_dir", lambda: tmp_path)
-    for read in (lm.language_model_phrase, lm.stored_answers, lambda: lm.language_model_scores("questions")):
-        with pytest.raises(FileNotFoundError, match="is stored by make smollm2-scores"):
+    for read in (lm.stored_names, lm.stored_answers, lambda: lm.language_model_scores("questions")):
+        with pytest.raises(FileNotFoundError, match="run make smollm2-scores to store it"):
             read()
 
 

@@ -69,7 +69,9 @@ def test_equal_methods_share_a_choice():
 def test_few_studies_have_no_interval(scores):
     table = regret.regret_table(regret._choice_regret(*scores, n=60))
     assert table["lo"].isna().all() and table["regret"].notna().all()
-    assert "no intervals" in regret.told_apart_sentence(dict(x=table))
+    facts = regret.regret_facts(dict(x=table))
+    assert not facts.has_intervals and "[" not in facts.losses.at["x", "metric"]
+    assert (facts.n, facts.studies, facts.texts) == (60, 2, 120)
 
 
 def test_variants_of_one_idea_have_one_vote():

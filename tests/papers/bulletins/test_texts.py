@@ -10,6 +10,7 @@ from uetrust.papers.bulletins.texts import (
     checked_greedy_texts,
     checked_texts,
     error_columns,
+    error_facts,
     error_rates,
     token_summary,
 )
@@ -90,3 +91,11 @@ def test_answers_are_checked_as_answers():
     rates = error_rates(checked_texts(bank.assign(dataset="questions"))).set_index("error")["share"]
     assert rates.to_dict() == dict(wrong=0.25, unread=0.25, any=0.5)
     assert len(error_columns(checked_texts(bank))) == 7, "bulletins when the bank names no dataset"
+
+
+def test_error_facts_of_answers_are_shares_of_greedy_answers():
+    truth = pd.DataFrame(dict(truth=[1, 0, 0, 0], wrong=[0, 1, 0, 0], unread=[0, 0, 1, 1]))
+    truth = truth.assign(kind="greedy", sample=list("abcd"))
+    facts = error_facts(error_rates(truth), truth)
+    assert (facts.greedy, facts.drawn, facts.unread) == ("75% [26%, 100%]", "", 0.5)
+    assert facts.fluency != facts.fluency
