@@ -115,7 +115,7 @@ def _regret_interval(
     return value - half, value + half
 
 # %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #37d63c95-1
-def _regret_rows(mean, left_out, found, kind):  # Regret, and what is lost beyond the choice by the truth
+def _regret_rows(mean, left_out, found, kind):  # Regret, and its excess over that of the choice by the truth
     rows = []
     for name in mean.index:
         excess, replicates = mean[name] - found.mean["truth"], left_out[name] - found.left_out["truth"]
