@@ -34,7 +34,7 @@ def metric_families(
     metrics,  # Names; one that the registry does not know is a family of its own
     reg=reg,  # Where scores are looked up
 ) -> pd.Series:  # Metric -> family, by the module of `uetrust.nlg` that holds it
-    "Family of each metric: variants of one idea are not as many witnesses."
+    "Family of each metric: variants of one idea are not independent judges."
     modules = [reg[name].fn.__module__.rpartition(".")[2] if name in reg else name for name in metrics]
     return pd.Series(modules, list(metrics), name="family")
 
@@ -58,8 +58,8 @@ def usable_scores(
 def selected_methods(
     table: pd.DataFrame,  # PRR, metrics x methods, without gaps
     truth: pd.Series,  # PRR of the same methods against the truth
-    # metric, pick, prr (PRR of the pick under the metric), true_prr (its PRR against the truth), rank (its rank
-    # by the truth, 1 is best), loss, rho (rank correlation of the two rankings), n, p
+    # metric, pick, prr (of the pick under the metric), true_prr (its PRR against the truth), rank (by the
+    # truth, 1 is best), loss, rho (rank correlation of the two rankings), n, p
 ) -> pd.DataFrame:
     "Method that each metric selects, with its PRR against the truth."
     true_prr, best = truth[table.columns], truth.max()
