@@ -1,4 +1,4 @@
-"""A real language model: what is stored, drawn and said of its answers and subjects."""
+"""A real language model: stored scores, drawn answers, and the tables of its answers and subjects."""
 
 import json
 from dataclasses import replace
@@ -24,12 +24,12 @@ def answered(tmp_path, monkeypatch):
     plan = bank_plan("smollm2", lm.LANGUAGE_MODEL_BANKS["questions"])
     plan = replace(plan, data="questions:test:8")
     monkeypatch.setattr("uetrust.scoring.generators.out_dir", lambda profile: tmp_path)
-    said = (
+    answers = (
         list(questions("test", 8)["source"][:2]) + ["nothing"] + list(questions("test", 8)["reference"][3:])
     )
 
     def rows(part):
-        return [bank_row(name, "greedy", 0, text) for name, text in zip(part["id"], said)]
+        return [bank_row(name, "greedy", 0, text) for name, text in zip(part["id"], answers)]
 
     about = bank_provenance("questions", "smollm2", "", "", {}, dict(greedy=1))
     fill_bank(plan.folder / "texts", load_samples(plan.data), about, rows, progress=False)
@@ -134,11 +134,11 @@ def test_the_facts_have_counts_and_intervals(known):
 
 # Temperatures
 def test_stored_answers_are_checked(tmp_path, monkeypatch):
-    asked = questions("test", 2)
+    sources = questions("test", 2)
     rows = [
         dict(temperature=t, sample=name, kind=kind, k=0, text=text if kind == "greedy" else "no")
         for t in (0.3, 1.0)
-        for name, text in zip(asked["id"], asked["reference"])
+        for name, text in zip(sources["id"], sources["reference"])
         for kind in ("greedy", "sample")
     ]
     path = tmp_path / "temperatures.parquet"

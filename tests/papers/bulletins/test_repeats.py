@@ -1,4 +1,4 @@
-"""Repeated banks: methods without a new question keep the scores of the base; facts are those of a hand count."""
+"""Repeated banks: methods without a new question keep the scores of the base; facts equal a count by hand."""
 
 import numpy as np
 import pandas as pd
@@ -8,10 +8,9 @@ from uetrust.papers.bulletins import repeats
 
 def test_a_bank_without_a_question_keeps_the_scores_of_the_base():
     base = pd.DataFrame(dict(msp=[1.0, 2], p_true=[0.1, 0.2]))
-    asked = repeats.only_asked(dict(base=base, other=pd.DataFrame(dict(p_true=[0.9, 0.8], new=[1, 1]))))[
-        "other"
-    ]
-    assert asked.to_dict("list") == dict(msp=[1.0, 2], p_true=[0.9, 0.8])
+    other = pd.DataFrame(dict(p_true=[0.9, 0.8], new=[1, 1]))
+    filled = repeats.with_base_scores(dict(base=base, other=other))["other"]
+    assert filled.to_dict("list") == dict(msp=[1.0, 2], p_true=[0.9, 0.8])
 
 
 def test_a_profile_that_repeats_nothing_has_empty_tables():
