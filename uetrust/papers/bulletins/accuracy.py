@@ -254,7 +254,7 @@ def _without_each(estimate, names, documents):  # Delete-one values; an unknown 
 
 def mean_estimate(
     estimates: list,  # `Estimate`s
-) -> Estimate:  # Of the scores that all have
+) -> Estimate:  # Means of the scores that all estimates have
     "Mean of several estimates; a document that one of them does not have changes nothing there."
     names = [
         name
@@ -269,7 +269,7 @@ def mean_estimate(
 # %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #31a354d6
 def _balanced_share_right(
     hits: pd.DataFrame,  # Texts x scores: how often each text is decided right
-    part: LabelledDataset,  # The same texts
+    part: LabelledDataset,  # Labels and documents of the same texts
 ) -> Estimate:  # NaN with one class
     "Balanced accuracy: mean over the two classes of the share decided right."
     classes = [part.label == label for label in (0, 1)]
@@ -295,7 +295,7 @@ def _auc_estimates(
 # %% ../../../nbs/10_papers/07_bulletins/05_accuracy.ipynb #370088d1
 def _trusted_estimate(
     estimate: Estimate,  # Estimate of one data set
-    part: LabelledDataset,  # The same data set
+    part: LabelledDataset,  # Labels of the same data set
     # Without delete-one values, hence without intervals and p, when the rarer class has fewer than
     # `uetrust.evaluation.cells.UNRELIABLE_SAMPLE_SIZE` texts
 ) -> Estimate:

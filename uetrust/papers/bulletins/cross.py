@@ -23,7 +23,7 @@ _ = load_scores()  # fills the registry
 # %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #e17a71cf
 def oriented_metrics(
     scores: pd.DataFrame,  # Table of `uetrust.scoring.cache.cached_metrics_of_bank`
-    reg=reg,  # Where scores are looked up
+    reg=reg,  # Registry of the scores
 ) -> pd.DataFrame:  # Samples x metrics, larger is better
     "Quality scores in one direction."
     table = wide_table(scores)
@@ -32,7 +32,7 @@ def oriented_metrics(
 # %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #e17a71cf-1
 def metric_families(
     metrics,  # Names; one that the registry does not know is a family of its own
-    reg=reg,  # Where scores are looked up
+    reg=reg,  # Registry of the scores
 ) -> pd.Series:  # Metric -> family, by the module of `uetrust.nlg` that holds it
     "Family of each metric: variants of one idea are not independent judges."
     modules = [reg[name].fn.__module__.rpartition(".")[2] if name in reg else name for name in metrics]
@@ -200,7 +200,7 @@ def _weighted_mean(parts):  # Mean over the strata in which the quality differs,
     return np.nansum(values * sizes, 0) / np.where(np.isnan(values), 0, sizes).sum(0)
 
 
-def _partial_correlation(first, second):  # Of two rank residuals; two-sided p, one degree of freedom less
+def _partial_correlation(first, second):  # Correlation of rank residuals; p has one degree of freedom less
     from scipy.special import stdtr
 
     if not (first @ first > 1e-9 and second @ second > 1e-9):

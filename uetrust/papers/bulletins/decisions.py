@@ -166,12 +166,12 @@ def compared_scores(
 class Leader(NamedTuple):
     "A score that comes first, by AUC or by accuracy"
 
-    score: str  # Its name
+    score: str  # Name of the score
     kind: str  # 'metric' or 'method'
     auc: str  # Its AUC, with its interval
     auc_rank: float  # Its rank by AUC, 1 is best
     accuracy: str  # Its accuracy, with its interval
-    accuracy_rank: float
+    accuracy_rank: float  # Its rank by accuracy
 
 
 def _leader(row, place):  # A row of `compared_scores`

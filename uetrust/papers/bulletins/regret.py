@@ -47,7 +47,7 @@ def _choice_loss(judged, ranks, kept, weights):  # Regret on the kept texts: by 
     return true_prr.max() - np.append(true_prr @ weights, true_prr.mean())
 
 
-def _losses_of_study(judged, ranks, study, group, k):  # Of study k: without the texts of each group, with all
+def _losses_of_study(judged, ranks, study, group, k):  # Without the texts of each group, then with all
     seen = study == k
     weights = choice_weights(prr_values(judged[seen], ranks[seen]))
     undefined = np.full(judged.shape[1] + 1, np.nan)  # A study is left out with its group
@@ -60,7 +60,7 @@ def _losses_of_study(judged, ranks, study, group, k):  # Of study k: without the
     return np.stack([*without, _choice_loss(judged, ranks, ~seen, weights)])
 
 # %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #467bec31-2
-def _ranks(scores):  # Of each method: PRR needs no more, and small integers sort three times as fast
+def _ranks(scores):  # PRR needs no more than ranks, and small integers sort three times as fast
     if len(scores) > 2**15 or scores.isna().any(axis=None):
         return scores.to_numpy(float)
     ranks = [np.unique(column, return_inverse=True)[1] for column in scores.to_numpy(float).T]
@@ -70,7 +70,7 @@ def _ranks(scores):  # Of each method: PRR needs no more, and small integers sor
 def _choice_regret(
     quality: pd.DataFrame,  # Texts x metrics, larger is better
     uncertainty: pd.DataFrame,  # The same texts x methods to choose from
-    truth: pd.Series,  # Of the same texts, larger is better
+    truth: pd.Series,  # True quality of the same texts, larger is better
     n: int = 100,  # Texts of a study; at least two studies must fit
     seed: int = 0,  # Seed of the split into studies
 ) -> StudyRegret:
@@ -231,7 +231,7 @@ def regret_facts(
 # %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #8f39cadc
 def ranking_skill(
     seen: pd.Series,  # Metric -> its own PRR by the truth
-    chosen: pd.DataFrame,  # From `selected_methods`, with metric and rho
+    chosen: pd.DataFrame,  # Table from `uetrust.papers.bulletins.cross.selected_methods`
 ) -> pd.DataFrame:  # metric, family, seen, rho
     "How well each metric finds bad texts, and how well it ranks the methods."
     both = chosen[["metric", "rho"]].assign(seen=chosen["metric"].map(seen)).dropna()
@@ -257,8 +257,8 @@ def skill_rows(
 
 # %% ../../../nbs/10_papers/07_bulletins/08_regret.ipynb #8f39cadc-3
 def plot_skill(
-    rows: pd.DataFrame,  # From `skill_rows`
-):  # The figure
+    rows: pd.DataFrame,  # Table from `skill_rows`
+):  # Figure
     "One dot per metric and one panel per generator; a colour is a family."
     import matplotlib.pyplot as plt
 

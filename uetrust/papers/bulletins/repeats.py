@@ -77,7 +77,7 @@ def repeated_banks(
 # %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #4eacf0d8
 def with_base_scores(
     scores: dict,  # Bank -> texts x methods, the base first
-) -> dict:  # The same; a bank without a method has the scores of the base
+) -> dict:  # Bank -> texts x methods; a bank without a method has the scores of the base
     "Scores of banks in which only the question to the generator differs."
     base, *others = scores
     return {base: scores[base]} | {
@@ -110,7 +110,7 @@ def _methods(levels):  # Texts x methods at the first level
 def study_levels(
     profile: str,  # Section of settings.ini
     repeats: RepeatedBanks,  # Banks from `repeated_banks`
-) -> dict:  # (base, what is changed) -> levels of `uetrust.papers.bulletins.stability.common_levels`
+) -> dict:  # (base, kind of change) -> levels of `uetrust.papers.bulletins.stability.common_levels`
     "The levels of every study that is repeated; 'metric' changes the judge of the base."
     levels = {}
     for (base, what), rows in repeats.about.groupby(["base", "changed"], sort=False):
@@ -164,7 +164,7 @@ def question_methods(
 def rows_about(
     table: pd.DataFrame,  # Table with the columns base and changed
     base: str,  # Bank that is repeated
-    changed: str,  # What is changed: 'seed', 'prompt', 'question' or 'metric'
+    changed: str,  # Kind of change: 'seed', 'prompt', 'question' or 'metric'
 ) -> pd.DataFrame:  # Some rows of `table`
     "The rows about one study that is repeated."
     return table[(table["base"] == base) & (table["changed"] == changed)]
@@ -316,16 +316,16 @@ class SpreadFacts(NamedTuple):
     methods: int  # Methods that have a share
     seed: float  # SD over seeds of the median method
     steadiest: str  # Method that another seed moves least
-    seed_lo: float  # Its SD
+    seed_lo: float  # SD of that method
     shakiest: str  # Method that another seed moves most
-    seed_hi: float  # Its SD
+    seed_hi: float  # SD of that method
     texts: float  # SD over texts of the median method
     texts_lo: float  # Smallest of all methods
     texts_hi: float  # Largest of all methods
     share: float  # Share of the seed in the variance, median of the methods
     middle: str  # Method whose share is next to it
-    middle_lo: float  # 95 % interval of its share
-    middle_hi: float
+    middle_lo: float  # Lower end of the 95 % interval of its share
+    middle_hi: float  # Upper end of that interval
     above: int  # Methods whose whole interval lies above a half
     below: int  # Methods whose whole interval lies below a half
 
@@ -382,7 +382,7 @@ class SeedOrderFacts(NamedTuple):
     rho_lo: float  # Smallest rank correlation of two seeds
     rho_hi: float  # Largest rank correlation of two seeds
     first: dict  # Seed -> method with the largest PRR, baselines aside
-    loss: float  # How far the first method of one seed is at most behind that of another
+    loss: float  # Largest PRR that the first method of one seed loses with another
 
 # %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #d05fc8c8
 def seed_order_facts(

@@ -339,11 +339,11 @@ class _AgreementSet(NamedTuple):
     "Rank correlations behind one figure of agreement"
 
     stem: str  # End of the file name: 'metrics', 'methods_relevance'
-    what: str  # Whose agreement: 'metrics' or 'methods'
-    over: str  # What each correlation runs over
-    metrics: str  # Which metrics: 'all metrics' or a dimension
+    what: str  # Scores that agree: 'metrics' or 'methods'
+    over: str  # Scores over which they are correlated
+    metrics: str  # 'all metrics', or a dimension
     tidy: pd.DataFrame  # Pairs with rho, n, p and q
-    null: ShuffledCount | None  # Of methods: the same count with shuffled names; None for metrics
+    null: ShuffledCount | None  # Count with shuffled names of methods; None for metrics
     dims: dict | None  # Metric -> dimension, for colours; None for methods
 
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #17b99523
@@ -631,7 +631,7 @@ def shortlists(
 # %% ../../../nbs/10_papers/07_bulletins/09_tables.ipynb #350752c3
 def shortlist_facts(
     few: pd.DataFrame,  # Table from `shortlists`
-    target: str = MEAN_OF_METRICS,  # One of the targets of `few`
+    target: str = MEAN_OF_METRICS,  # Target in the table `few`
     enough: float = 0.95,  # Rank correlation from which two rankings count as alike
 ) -> pd.DataFrame:  # By generator: metrics (NaN when all of `few` are not enough), first, rho (of the first)
     "How many metrics it takes to rank the methods as a target does."

@@ -109,7 +109,7 @@ def checked_texts(
 
 # %% ../../../nbs/10_papers/07_bulletins/01_texts.ipynb #2d58cf62-1
 def checked_greedy_texts(
-    bank: pd.DataFrame,  # From `read_bank`, of bulletins
+    bank: pd.DataFrame,  # Texts about a dataset in `CHECKED_DATASETS`
 ) -> pd.DataFrame:  # By sample: the scores of `check_summaries` or `check_answers`
     "Checked facts of the greedy texts of a bank."
     return checked_texts(bank[bank["kind"] == "greedy"]).drop(columns=["kind", "k"]).set_index("sample")
@@ -145,7 +145,7 @@ class ErrorFacts(NamedTuple):
     "How many texts of a bank contain an error"
 
     greedy: str  # Share of the greedy texts with an error, with its 95 % interval
-    drawn: str  # The same for drawn texts; '' without drawn texts
+    drawn: str  # Share of the drawn texts with an error; '' without drawn texts
     unread: float  # Share of greedy answers that name no value of the right kind; NaN for summaries
     fluency: float  # Mean over all texts; NaN for answers
     unparsed: float  # Share of words that the checker cannot read; NaN for answers

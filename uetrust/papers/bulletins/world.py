@@ -234,7 +234,7 @@ def plot_by_size(
         ax.minorticks_off()
         ax.set_title(name, fontsize=9)
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0][0].set(ylabel="PRR lost", ylim=(0, None))
+    axes[0][0].set(ylabel="loss of PRR", ylim=(0, None))
     fig.supxlabel("texts of a study", fontsize=9)
     axes[0][-1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     fig.tight_layout()
@@ -290,7 +290,7 @@ class TrainingFacts(NamedTuple):
 
     trainings: pd.DataFrame  # label_a, label_b, rho: two trainings of one architecture
     lowest: float  # Smallest rank correlation of two architectures
-    highest: float
+    highest: float  # Largest rank correlation of two architectures
 
 # %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #783bc53f
 def training_facts(
