@@ -36,8 +36,8 @@ def test_a_block_has_the_prr_of_its_texts(two):
     rows = [f"t{i}" for i in range(26, 46)]
     for m, method in enumerate(methods):
         for g, one in enumerate(two.values()):
-            wanted = prr(one.quality.loc[rows, "bleu"], one.choices.loc[rows, method]).value
-            assert values[m, 1, g, 1] == pytest.approx(wanted)
+            expected = prr(one.quality.loc[rows, "bleu"], one.choices.loc[rows, method]).value
+            assert values[m, 1, g, 1] == pytest.approx(expected)
 
 
 def test_a_block_in_which_one_quality_is_constant_is_left_out(two):

@@ -1,4 +1,4 @@
-"""A real language model: what is stored, drawn and said of its answers and subjects."""
+"""A real language model: stored scores, drawn answers, and the tables of its answers and subjects."""
 
 import json
 from dataclasses import replace
@@ -24,12 +24,12 @@ def answered(tmp_path, monkeypatch):
     plan = bank_plan("smollm2", lm.LANGUAGE_MODEL_BANKS["questions"])
     plan = replace(plan, data="questions:test:8")
     monkeypatch.setattr("uetrust.scoring.generators.out_dir", lambda profile: tmp_path)
-    said = (
+    answers = (
         list(questions("test", 8)["source"][:2]) + ["nothing"] + list(questions("test", 8)["reference"][3:])
     )
 
     def rows(part):
-        return [bank_row(name, "greedy", 0, text) for name, text in zip(part["id"], said)]
+        return [bank_row(name, "greedy", 0, text) for name, text in zip(part["id"], answers)]
 
     about = bank_provenance("questions", "smollm2", "", "", {}, dict(greedy=1))
     fill_bank(plan.folder / "texts", load_samples(plan.data), about, rows, progress=False)
@@ -85,14 +85,13 @@ def test_scores_and_truth_are_stored_with_what_made_them(stored):
     assert lm.language_model_scores("questions").has_truth
     subjects = lm.language_model_scores("subjects")
     assert list(subjects.quality) == ["rouge_l"] and list(subjects.uncertainty) == ["msp", "mte"]
-    said = "SmolLM2-135M-Instruct: 8 answers to questions about bulletins, 8 subjects of e-mails of AESLC"
-    assert lm.language_model_phrase() == said and lm.answer_shares() == about["answers"]
+    assert lm.stored_names() == dict(questions=8, subjects=8) and lm.answer_shares() == about["answers"]
 
 
-def test_what_is_not_stored_is_said_with_the_command(monkeypatch, tmp_path):
+def test_a_missing_table_is_reported_with_the_command_that_stores_it(monkeypatch, tmp_path):
     monkeypatch.setattr(lm, "language_model_dir", lambda: tmp_path)
-    for read in (lm.language_model_phrase, lm.stored_answers, lambda: lm.language_model_scores("questions")):
-        with pytest.raises(FileNotFoundError, match="is stored by make smollm2-scores"):
+    for read in (lm.stored_names, lm.stored_answers, lambda: lm.language_model_scores("questions")):
+        with pytest.raises(FileNotFoundError, match="run make smollm2-scores to store it"):
             read()
 
 
@@ -135,11 +134,11 @@ def test_the_facts_have_counts_and_intervals(known):
 
 # Temperatures
 def test_stored_answers_are_checked(tmp_path, monkeypatch):
-    asked = questions("test", 2)
+    sources = questions("test", 2)
     rows = [
         dict(temperature=t, sample=name, kind=kind, k=0, text=text if kind == "greedy" else "no")
         for t in (0.3, 1.0)
-        for name, text in zip(asked["id"], asked["reference"])
+        for name, text in zip(sources["id"], sources["reference"])
         for kind in ("greedy", "sample")
     ]
     path = tmp_path / "temperatures.parquet"

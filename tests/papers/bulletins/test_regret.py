@@ -25,7 +25,7 @@ def scores():
 def by_hand(scores, groups, left_out=None):
     "Mean regret over studies, by loops: what the best method on the other texts has more than the choice"
     quality, uncertainty, truth = scores
-    lost = {name: [] for name in [*quality, "truth", cross.RANDOM_METHOD]}
+    losses = {name: [] for name in [*quality, "truth", cross.RANDOM_METHOD]}
     for k, study in enumerate(groups):
         if k == left_out:
             continue
@@ -34,9 +34,9 @@ def by_hand(scores, groups, left_out=None):
         worth = {c: prr(truth[rest], uncertainty.loc[rest, c]).value for c in uncertainty}
         for name, values in [*quality.items(), ("truth", truth)]:
             seen = {c: prr(values[study], uncertainty.loc[study, c]).value for c in uncertainty}
-            lost[name].append(max(worth.values()) - worth[max(seen, key=seen.get)])
-        lost[cross.RANDOM_METHOD].append(max(worth.values()) - np.mean(list(worth.values())))
-    return {name: np.mean(values) for name, values in lost.items()}
+            losses[name].append(max(worth.values()) - worth[max(seen, key=seen.get)])
+        losses[cross.RANDOM_METHOD].append(max(worth.values()) - np.mean(list(worth.values())))
+    return {name: np.mean(values) for name, values in losses.items()}
 
 
 def test_the_regret_is_that_of_a_loop_over_disjoint_studies(scores):
@@ -69,7 +69,9 @@ def test_equal_methods_share_a_choice():
 def test_few_studies_have_no_interval(scores):
     table = regret.regret_table(regret._choice_regret(*scores, n=60))
     assert table["lo"].isna().all() and table["regret"].notna().all()
-    assert "no intervals" in regret.told_apart_sentence(dict(x=table))
+    facts = regret.regret_facts(dict(x=table))
+    assert not facts.has_intervals and "[" not in facts.losses.at["x", "metric"]
+    assert (facts.n, facts.studies, facts.texts) == (60, 2, 120)
 
 
 def test_variants_of_one_idea_have_one_vote():
@@ -77,8 +79,8 @@ def test_variants_of_one_idea_have_one_vote():
     assert cross.metric_families(names).tolist() == ["overlap", "overlap", "likelihood", "mine"]
     mean = pd.Series([0.1, 0.3, 0.4, 0.6, 0.0, 0.5], [*names, "truth", cross.RANDOM_METHOD])
     table = regret.regret_table(regret.StudyRegret(mean, mean.to_frame().T.iloc[:0], 9, 2, 20))
-    lost = table.set_index("judge")["regret"]
-    assert lost["overlap"] == pytest.approx(0.2) and lost["the median family"] == pytest.approx(0.4)
+    losses = table.set_index("judge")["regret"]
+    assert losses["overlap"] == pytest.approx(0.2) and losses["the median family"] == pytest.approx(0.4)
 
 
 def test_baselines_are_never_chosen():

@@ -47,12 +47,12 @@ def values(levels):
 
 def test_three_seeds_find_the_noise_that_hundreds_show():
     "Over 25 sets of texts: the variance over 25 seeds each, and what three of the seeds say of it"
-    true, told = [], []
+    true, estimated = [], []
     for k in range(25):
         levels = study(seeds=25, n=80, m=2, seed=k)
         true.append(st._delete_one_prr(levels)[0].var(0, ddof=1))
-        told.append(st.variation(dict(list(levels.items())[:3]), draws=2)["chance"] ** 2)
-    assert np.mean(told) == pytest.approx(np.mean(true), rel=0.15)
+        estimated.append(st.variation(dict(list(levels.items())[:3]), draws=2)["chance"] ** 2)
+    assert np.mean(estimated) == pytest.approx(np.mean(true), rel=0.15)
 
 
 @pytest.mark.parametrize("drawn,blur", [(0.3, 1.5), (1.0, 1.0), (1.5, 0.3)])

@@ -45,3 +45,36 @@ def test_the_agreement_of_a_family_leaves_out_each_member_with_itself():
     )
     tidy = agreement(scores)
     assert tables.family_agreement(tidy).to_numpy() == pytest.approx(tidy["rho"].mean())
+
+
+def test_tied_methods_share_the_first_place():
+    ranks = pd.DataFrame(
+        [
+            ("truth", "a", 0.5, 1.5, 1.5, 1.5),
+            ("truth", "b", 0.5, 1.5, 1.5, 2.0),
+            ("truth", "c", 0.1, 3, 2, 3),
+        ],
+        columns=["judged_by", "method", "value", "rank", "rank_lo", "rank_hi"],
+    )
+    first = tables.first_ranked(ranks)
+    assert first[["method", "could_be_first"]].values.tolist() == [["a", 2]]
+
+
+def test_beyond_facts_count_methods_on_all_generators_and_on_some():
+    every = pd.DataFrame(
+        [("bart", "a", 0.01), ("t5", "a", 0.01), ("bart", "b", 0.9), ("t5", "b", 0.01), ("t5", "c", 0.01)]
+        + [("bart", "c", None)],
+        columns=["generator", "method", "q"],
+    )
+    facts = tables.beyond_facts(every)
+    assert (facts.methods, facts.computed, facts.common) == (3, 3, 2)
+    assert (facts.common_beyond, facts.everywhere, facts.somewhere) == (1, 2, 3)
+
+
+def test_a_baseline_is_not_the_best_method_of_a_generator():
+    every = pd.DataFrame(
+        [("t5", "output_length", 0.9), ("t5", "msp", 0.5), ("t5", "mte", 0.4), ("t5", "md", None)],
+        columns=["generator", "method", "prr"],
+    ).assign(n=8, in_set=[None, True, True, None])
+    row = tables.best_by_generator(every).loc["t5"]
+    assert (row["best"], row["prr"], row["methods"], row["alike"], row["length"]) == ("msp", 0.5, 2, 1, 0.9)

@@ -10,6 +10,7 @@ from uetrust.papers.bulletins.texts import (
     checked_greedy_texts,
     checked_texts,
     error_columns,
+    error_facts,
     error_rates,
     token_summary,
 )
@@ -81,12 +82,20 @@ def test_texts_of_other_bulletins_than_the_first_are_refused(written):
 
 
 def test_answers_are_checked_as_answers():
-    asked = questions("test", 4)
-    said = list(asked["reference"][:2]) + ["nothing", asked["source"][3]]
-    bank = pd.DataFrame(dict(sample=asked["id"], kind="greedy", k=0, text=said)).assign(split="test")
+    sources = questions("test", 4)
+    answers = list(sources["reference"][:2]) + ["nothing", sources["source"][3]]
+    bank = pd.DataFrame(dict(sample=sources["id"], kind="greedy", k=0, text=answers)).assign(split="test")
     found = checked_greedy_texts(bank.assign(dataset="questions"))
     assert found["truth"].tolist() == [1, 1, 0, 0] and error_columns(found) == ["wrong", "unread"]
-    assert found["unread"].tolist() == [0, 0, 1, 0] and list(found.index) == list(asked["id"])
+    assert found["unread"].tolist() == [0, 0, 1, 0] and list(found.index) == list(sources["id"])
     rates = error_rates(checked_texts(bank.assign(dataset="questions"))).set_index("error")["share"]
     assert rates.to_dict() == dict(wrong=0.25, unread=0.25, any=0.5)
     assert len(error_columns(checked_texts(bank))) == 7, "bulletins when the bank names no dataset"
+
+
+def test_error_facts_of_answers_are_shares_of_greedy_answers():
+    truth = pd.DataFrame(dict(truth=[1, 0, 0, 0], wrong=[0, 1, 0, 0], unread=[0, 0, 1, 1]))
+    truth = truth.assign(kind="greedy", sample=list("abcd"))
+    facts = error_facts(error_rates(truth), truth)
+    assert (facts.greedy, facts.drawn, facts.unread) == ("75% [26%, 100%]", "", 0.5)
+    assert facts.fluency != facts.fluency

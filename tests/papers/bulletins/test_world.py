@@ -45,9 +45,9 @@ def test_a_score_with_gaps_is_named_and_left_out():
 def test_the_readme_says_and_shows_what_the_large_run_found(tmp_path):
     from uetrust.report.plots import plot_interval_panels, save_figure
 
-    said, rows = world.world_headline()
+    text, rows = world.world_headline()
     readme = (root() / "README.md").read_text(encoding="utf-8")
-    assert f"<!-- world -->\n{said}\n<!-- end -->" in readme
+    assert f"<!-- world -->\n{text}\n<!-- end -->" in readme
     save_figure(
         plot_interval_panels(rows, "PRR lost by choosing a method with 100 texts"), tmp_path / "regret"
     )

@@ -23,7 +23,7 @@ _ = load_scores()  # fills the registry
 # %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #e17a71cf
 def oriented_metrics(
     scores: pd.DataFrame,  # Table of `uetrust.scoring.cache.cached_metrics_of_bank`
-    reg=reg,  # Where scores are looked up
+    reg=reg,  # Registry of the scores
 ) -> pd.DataFrame:  # Samples x metrics, larger is better
     "Quality scores in one direction."
     table = wide_table(scores)
@@ -32,9 +32,9 @@ def oriented_metrics(
 # %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #e17a71cf-1
 def metric_families(
     metrics,  # Names; one that the registry does not know is a family of its own
-    reg=reg,  # Where scores are looked up
+    reg=reg,  # Registry of the scores
 ) -> pd.Series:  # Metric -> family, by the module of `uetrust.nlg` that holds it
-    "Family of each metric: variants of one idea are not as many witnesses."
+    "Family of each metric: variants of one idea are not independent judges."
     modules = [reg[name].fn.__module__.rpartition(".")[2] if name in reg else name for name in metrics]
     return pd.Series(modules, list(metrics), name="family")
 
@@ -58,8 +58,8 @@ def usable_scores(
 def selected_methods(
     table: pd.DataFrame,  # PRR, metrics x methods, without gaps
     truth: pd.Series,  # PRR of the same methods against the truth
-    # metric, pick, prr (of the pick under the metric), true_prr (of the pick), rank (of the pick by truth,
-    # 1 is best), loss, rho (of the two rankings), n, p
+    # metric, pick, prr (of the pick under the metric), true_prr (its PRR against the truth), rank (by the
+    # truth, 1 is best), loss, rho (rank correlation of the two rankings), n, p
 ) -> pd.DataFrame:
     "Method that each metric selects, with its PRR against the truth."
     true_prr, best = truth[table.columns], truth.max()
@@ -85,8 +85,8 @@ def selected_methods(
 def metric_shortlist(
     table: pd.DataFrame,  # PRR, metrics x methods, without gaps
     target: pd.Series,  # A number per method, such as `table.mean()`
-    most: int = 5,  # Metrics at most
-) -> pd.DataFrame:  # metric, rho (of the mean PRR of this and all above with the target)
+    most: int = 5,  # Largest number of metrics
+) -> pd.DataFrame:  # metric, rho (rank correlation of the mean PRR so far with the target)
     "Metrics whose mean PRR ranks the methods most like a target, by forward selection."
     chosen, rows, goal = [], [], target[table.columns]
     while len(chosen) < min(most, len(table)):
@@ -121,47 +121,19 @@ def _study_regret(
     quality: np.ndarray,  # Texts x judges, larger is better; the last judge is the truth
     uncertainty: np.ndarray,  # Texts x methods
     seen: np.ndarray,  # Positions of the texts that the study sees
-    rest: np.ndarray,  # Of those that show what its choice is worth
+    rest: np.ndarray,  # Positions of the texts on which its choice is evaluated
 ) -> tuple[np.ndarray, np.ndarray]:  # True PRR of the choice, and regret: by judge, then of a random method
-    "What one study chooses by each judge, and what that choice is worth on other texts."
+    "Worth of the choice of one study by each judge, on other texts."
     weights = choice_weights(prr_values(quality[seen], uncertainty[seen]))
     true_prr = prr_values(quality[rest][:, -1:], uncertainty[rest])[:, 0]
     reached = np.append(true_prr @ weights, true_prr.mean())
     return reached, true_prr.max() - reached
 
 # %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #efc47459-3
-RANDOM_METHOD = "a random method"  # Yardstick of every choice, beside the choice by the truth
+RANDOM_METHOD = "a random method"  # Yardstick of every choice, in addition to the choice by the truth
 
 
-def power_study(
-    quality: pd.DataFrame,  # Samples x metrics, as `usable_scores` gives them
-    uncertainty: pd.DataFrame,  # The same samples x methods to choose from
-    truth: pd.Series,  # Of the same samples; larger is better
-    sizes=(25, 50, 100),  # Summaries that a study sees; at least 3 must be left over
-    draws: int = 200,  # Studies of each size
-    seed: int = 0,  # Of the draws
-    # metric ('truth' and `RANDOM_METHOD` are two), n, true_prr (of the choice on the other texts, mean), lo,
-    # hi (95 % of the studies), regret (mean PRR below the best method on the other texts), excess (below the
-    # choice by the truth), studies
-) -> pd.DataFrame:
-    "Power study: the regret of choosing a method by each metric in studies of a given size."
-    if bad := [n for n in sizes if not 3 <= n <= len(truth) - 3]:
-        raise ValueError(
-            f"a study of {preview(bad)} of {len(truth)} samples leaves too few on one side: "
-            f"3 to {len(truth) - 3} are possible"
-        )
-    judges = pd.concat([quality, truth.rename("truth")], axis=1)
-    x, u = judges.to_numpy(float), uncertainty.to_numpy(float)
-
-    def one(n, k):
-        order = np.random.default_rng([seed, n, k]).permutation(len(x))
-        return _study_regret(x, u, order[:n], order[n:])
-
-    names = [*judges, RANDOM_METHOD]
-    return pd.concat([_summed([one(n, k) for k in range(draws)], names, n) for n in sizes], ignore_index=True)
-
-# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #efc47459-4
-def _summed(studies, names, n):  # Over the studies in which a metric ranks at all
+def _summarize_studies(studies, names, n):  # Means over the studies in which a metric ranks at all
     true_prr, regret = (pd.DataFrame(np.stack(values), columns=names) for values in zip(*studies))
     return pd.DataFrame(
         dict(
@@ -176,6 +148,35 @@ def _summed(studies, names, n):  # Over the studies in which a metric ranks at a
         )
     )
 
+# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #28d61de2
+def power_study(
+    quality: pd.DataFrame,  # Samples x metrics, without gaps and constants
+    uncertainty: pd.DataFrame,  # The same samples x methods to choose from
+    truth: pd.Series,  # True quality of the same samples; larger is better
+    sizes=(25, 50, 100),  # Summaries that a study sees; at least 3 must be left over
+    draws: int = 200,  # Studies of each size
+    seed: int = 0,  # Seed of the draws
+    # metric ('truth' and `RANDOM_METHOD` are two), n, true_prr (of the choice on the other texts, mean), lo,
+    # hi (95 % of the studies), regret (mean PRR below the best method on the other texts), excess (below the
+    # choice by the truth), studies
+) -> pd.DataFrame:
+    "Power study: the regret of choosing a method by each metric in studies of a given size."
+    if bad := [n for n in sizes if not 3 <= n <= len(truth) - 3]:
+        raise ValueError(
+            f"a study of {preview(bad)} of {len(truth)} samples leaves too few on one side: "
+            f"3 to {len(truth) - 3} are possible"
+        )
+    judges = pd.concat([quality, truth.rename("truth")], axis=1)
+    judged, scores = judges.to_numpy(float), uncertainty.to_numpy(float)
+
+    def one(n, k):
+        order = np.random.default_rng([seed, n, k]).permutation(len(judged))
+        return _study_regret(judged, scores, order[:n], order[n:])
+
+    names = [*judges, RANDOM_METHOD]
+    tables = [_summarize_studies([one(n, k) for k in range(draws)], names, n) for n in sizes]
+    return pd.concat(tables, ignore_index=True)
+
 # %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #70658875
 def rank_residuals(
     x: np.ndarray,  # Scores, shape [N]
@@ -187,26 +188,41 @@ def rank_residuals(
 
 # %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #70658875-1
 def _length_strata(
-    z: np.ndarray,  # Shape [N]
-    k: int = 4,  # How many
+    length: np.ndarray,  # Shape [N]
+    k: int = 4,  # Number of strata
 ) -> np.ndarray:  # Stratum of each sample, 0 to k-1; equal values share one
-    "Strata of about the same size, from small to large."
-    return np.minimum((midranks(z) - 0.5) * k // len(z), k - 1).astype(int)
+    "Strata of about the same size, from short to long."
+    return np.minimum((midranks(length) - 0.5) * k // len(length), k - 1).astype(int)
+
+
+def _weighted_mean(parts):  # Mean over the strata in which the quality differs, by their size
+    values, sizes = np.stack([value for value, _ in parts]), np.array([[float(n)] for _, n in parts])
+    return np.nansum(values * sizes, 0) / np.where(np.isnan(values), 0, sizes).sum(0)
+
+
+def _partial_correlation(first, second):  # Correlation of rank residuals; p has one degree of freedom less
+    from scipy.special import stdtr
+
+    if not (first @ first > 1e-9 and second @ second > 1e-9):
+        return np.nan, np.nan
+    r = float(np.clip(first @ second / np.sqrt((first @ first) * (second @ second)), -1, 1))
+    free = len(first) - 3
+    return r, float(2 * stdtr(free, -abs(r) * np.sqrt(free / max(1 - r * r, 1e-12))))
 
 # %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #70658875-2
 def length_adjusted_prr(
     uncertainty: pd.DataFrame,  # Samples x methods, as `usable_scores` gives them
-    quality: pd.Series,  # Of the same samples; larger is better
-    length: pd.Series,  # Of the same samples
-    k: int = 4,  # Strata
-    # method, plain, residual, within (PRR of the three forms), explained (share),
-    # partial (Spearman of uncertainty and quality given length), p
+    quality: pd.Series,  # Quality of the same samples; larger is better
+    length: pd.Series,  # Length of the same samples
+    k: int = 4,  # Number of strata
+    # method, plain, residual, within (PRR of the three forms), explained (share), partial (Spearman
+    # correlation of uncertainty and quality given length), p
 ) -> pd.DataFrame:
     "PRR of every method with and without the part that length explains."
-    z, truth = length.to_numpy(float), quality.to_numpy(float)
-    parts = _length_strata(z, k)
+    lengths, truth = length.to_numpy(float), quality.to_numpy(float)
+    parts = _length_strata(lengths, k)
     residuals = pd.DataFrame(
-        {name: rank_residuals(values.to_numpy(float), z) for name, values in uncertainty.items()},
+        {name: rank_residuals(values.to_numpy(float), lengths) for name, values in uncertainty.items()},
         index=uncertainty.index,
     )
 
@@ -215,30 +231,16 @@ def length_adjusted_prr(
 
     inside = [(prr(uncertainty, parts == stratum), (parts == stratum).sum()) for stratum in np.unique(parts)]
     plain, residual = prr(uncertainty), prr(residuals)
-    rest = rank_residuals(truth, z)
-    partial = [_partial(residuals[name].to_numpy(), rest) for name in residuals]
+    rest = rank_residuals(truth, lengths)
+    partial = [_partial_correlation(residuals[name].to_numpy(), rest) for name in residuals]
     return pd.DataFrame(
         dict(
             method=list(uncertainty),
             plain=plain,
             residual=residual,
-            within=_weighted(inside),
+            within=_weighted_mean(inside),
             explained=np.where(plain > 0, 1 - residual / plain, np.nan),
             partial=[r for r, _ in partial],
             p=[p for _, p in partial],
         )
     )
-
-# %% ../../../nbs/10_papers/07_bulletins/03_cross.ipynb #70658875-3
-def _weighted(parts):  # Mean over the strata in which the quality differs, by their size
-    values, sizes = np.stack([value for value, _ in parts]), np.array([[float(n)] for _, n in parts])
-    return np.nansum(values * sizes, 0) / np.where(np.isnan(values), 0, sizes).sum(0)
-
-
-def _partial(a, b):  # Correlation of two rank residuals, two-sided p with one degree of freedom less
-    from scipy.special import stdtr
-
-    if not (a @ a > 1e-9 and b @ b > 1e-9):
-        return np.nan, np.nan
-    r, free = float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1, 1)), len(a) - 3
-    return r, float(2 * stdtr(free, -abs(r) * np.sqrt(free / max(1 - r * r, 1e-12))))

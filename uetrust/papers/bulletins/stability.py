@@ -32,19 +32,19 @@ from .cross import usable_scores
 from ...statistics.stored import score_runs
 
 # %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #bc232ed1
-def _is_drawn(name):  # Whether a stored statistic belongs to sampled texts, alone or among others
+def _is_drawn(name):  # Whether a stored statistic belongs to sampled texts, alone or with others
     return name.startswith("sample_") or name in ("nli", "nli_sentences", "vectors")
 
 
 def methods_using_samples(
-    reg=reg,  # Where methods are looked up
+    reg=reg,  # Registry of the methods
 ) -> list:  # Names
     "Methods that use sampled texts."
     methods = [name for name in reg.of("ue") if not required_scores(name, reg)]
     return [name for name in methods if any(map(_is_drawn, required_inputs(name, reg)))]
 
 # %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #63073c4f
-def _first(name, value, k):  # A stored statistic of one source, as if k texts had been sampled
+def _with_first_samples(name, value, k):  # A stored statistic of one source, as if k texts had been sampled
     if not _is_drawn(name):
         return value
     has_greedy = name in ("nli", "vectors")  # These begin with the greedy text
@@ -55,20 +55,20 @@ def _first(name, value, k):  # A stored statistic of one source, as if k texts h
         return value[: k + 1, : k + 1]
     return value[: k + has_greedy]
 
-
-def _of_sources(run, reg, names, at, k):  # The run of some sources, with the first k samples of each
+# %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #446af79f
+def _of_sources(run, reg, names, at, k):  # Run of some sources, with the first k samples of each
     statistics = dict.fromkeys(name for method in names for name in required_inputs(method, reg))
     available = [name for name in statistics if not run.lacks(name) and name not in run.whole]
-    values = {name: [_first(name, run[name][i], k) for i in at] for name in available}
+    values = {name: [_with_first_samples(name, run[name][i], k) for i in at] for name in available}
     return ScoreRun([run.samples[i] for i in at], reg, run.whole, **values)
 
 
 def scores_of_first_samples(
-    folder,  # Of a bank and its readings
-    k: int,  # Sampled texts
-    samples: pd.DataFrame = None,  # id, source, perhaps reference
+    folder,  # Folder of a bank with its statistics
+    k: int,  # Number of sampled texts to use
+    samples: pd.DataFrame = None,  # Sources of the bank: id, source, perhaps reference
     only: list = None,  # Names of the sources to score; all when None
-    reg=reg,  # Where methods are looked up
+    reg=reg,  # Registry of the methods
 ) -> pd.DataFrame:  # sample, name, value, note; methods whose statistics were not stored are left out
     "Scores of the greedy texts by the first `k` sampled ones."
     names, tables = methods_using_samples(reg), [score_table()[:0]]
@@ -101,7 +101,7 @@ def common_levels(
 
 # %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #90512c89-1
 def prr_by_level(
-    levels: dict,  # As from `common_levels`
+    levels: dict,  # Levels from `common_levels`
 ) -> pd.DataFrame:  # level, method, value, se, lo, hi, n, note, rank (1 is best)
     "PRR of every method at every level."
     tables = {
@@ -115,7 +115,7 @@ def prr_by_level(
 
 # %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #ebbf0719
 def _delete_one_prr(
-    levels: dict,  # As from `common_levels`
+    levels: dict,  # Levels from `common_levels`
 ) -> tuple[np.ndarray, np.ndarray]:  # PRR [L,M]; the same without each text [N,L,M]
     "PRR of every method at every level, and its delete-one values."
     groups = [
@@ -125,9 +125,9 @@ def _delete_one_prr(
     values = np.stack([group.value[:, 0] for group in groups])
     return values, np.stack([prr_replicates(group)[:, :, 0] for group in groups], 1)
 
-
+# %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #1956ae5c
 def level_differences(
-    levels: dict,  # As from `common_levels`
+    levels: dict,  # Levels from `common_levels`
     # method, a, b (levels), value (PRR at a minus PRR at b), se, lo, hi, p (two-sided), q (Holm)
 ) -> pd.DataFrame:
     "Differences of PRR between two levels, with a paired standard error."
@@ -149,9 +149,9 @@ def level_differences(
 
 # %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #48a3381e
 def variation(
-    levels: dict,  # As from `common_levels`
+    levels: dict,  # Levels from `common_levels`
     draws: int = 1000,  # Bootstrap samples of the texts, for the interval of the share
-    seed: int = 0,  # Their seed
+    seed: int = 0,  # Seed of the bootstrap samples
     # method, mean (PRR), texts (standard error, root mean square), between (SD over the observed levels),
     # chance (SD over levels that the finite texts explain), share (chance^2/texts^2), share_lo, share_hi
 ) -> pd.DataFrame:
@@ -181,7 +181,7 @@ def variation(
 
 # %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #977dc4be
 def rank_agreement_of_levels(
-    table: pd.DataFrame,  # From `prr_by_level`
+    table: pd.DataFrame,  # Table from `prr_by_level`
     # a, b (levels), rho (Spearman), n (methods), best_a, best_b,
     # loss (PRR at b of the best of a below that of the best of b)
 ) -> pd.DataFrame:
@@ -204,23 +204,30 @@ def rank_agreement_of_levels(
     )
 
 # %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #ebc6b761
-def _values(level, at):  # PRR of the methods on some texts
+def _prr_on(level, at):  # PRR of the methods on some texts
     quality, uncertainty = level
     return PRRCells(quality.to_numpy(float)[at][:, None], uncertainty.to_numpy(float)[at]).value[:, 0]
 
-# %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #ebc6b761-1
-# Of the PRRs of two studies: rho, whether the same method is first, loss of the first's best in the second
-def _compared(first, second):
+
+# For the PRRs of two studies: rho, whether the same method is first, loss of the first's best in the second
+def _compare_studies(first, second):
     if len(first) < 2 or np.isnan(first).any() or np.isnan(second).any():
         return np.nan, np.nan, np.nan
     best = first.argmax()
     return spearman(first, second).r, float(best == second.argmax()), second.max() - second[best]
 
 
+def _summarize_comparisons(values):  # Rows of rho, same, loss
+    if not len(values):
+        return dict(rho=np.nan, lo=np.nan, hi=np.nan, same=np.nan, loss=np.nan, used=0)
+    (rho, same, loss), (lo, hi) = values.T, np.quantile(values[:, 0], [0.025, 0.975])
+    return dict(rho=rho.mean(), lo=lo, hi=hi, same=same.mean(), loss=loss.mean(), used=len(values))
+
+# %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #ebc6b761-1
 def split_half_agreement(
-    levels: dict,  # As from `common_levels`
+    levels: dict,  # Levels from `common_levels`
     draws: int = 500,  # Random halves
-    seed: int = 0,  # Their seed
+    seed: int = 0,  # Seed of the halves
     # changed ('level', 'texts'), n (texts of a half), rho (mean), lo, hi (95 % of the halves),
     # same (share with the same method first), loss (mean PRR that the best of one loses in the other),
     # used (halves in which all is defined)
@@ -237,32 +244,25 @@ def split_half_agreement(
         order = rng.permutation(n)
         i, j = rng.choice(len(data), 2, replace=False) if several else (0, 0)
         half, rest = order[: n // 2], order[n // 2 :]
-        value = _values(data[i], half)
-        other_level = _compared(value, _values(data[j], half)) if several else (np.nan,) * 3
-        return other_level, _compared(value, _values(data[i], rest))
+        value = _prr_on(data[i], half)
+        other_level = _compare_studies(value, _prr_on(data[j], half)) if several else (np.nan,) * 3
+        return other_level, _compare_studies(value, _prr_on(data[i], rest))
 
     by_change = np.array([comparisons(k) for k in range(draws)]).swapaxes(0, 1)
     rows = [
-        dict(changed=changed, n=n // 2, **_summary(values[~np.isnan(values).any(1)]))
+        dict(changed=changed, n=n // 2, **_summarize_comparisons(values[~np.isnan(values).any(1)]))
         for changed, values in zip(("level", "texts"), by_change)
     ]
     return pd.DataFrame(rows)
 
-# %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #ebc6b761-2
-def _summary(values):  # Of comparisons: rho, same, loss
-    if not len(values):
-        return dict(rho=np.nan, lo=np.nan, hi=np.nan, same=np.nan, loss=np.nan, used=0)
-    (rho, same, loss), (lo, hi) = values.T, np.quantile(values[:, 0], [0.025, 0.975])
-    return dict(rho=rho.mean(), lo=lo, hi=hi, same=same.mean(), loss=loss.mean(), used=len(values))
-
 # %% ../../../nbs/10_papers/07_bulletins/04_stability.ipynb #1bfaefae
 def variation_figure_rows(
-    spread: pd.DataFrame,  # From `variation`
-    half: pd.DataFrame,  # From `split_half_agreement`
-    source: str,  # What the levels are: 'seed', 'prompt', 'question', 'metric'
-    series: str,  # Whose texts these are
+    spread: pd.DataFrame,  # Table from `variation`
+    half: pd.DataFrame,  # Table from `split_half_agreement`
+    source: str,  # Kind of level: 'seed', 'prompt', 'question', 'metric'
+    series: str,  # Generator of the texts
 ) -> pd.DataFrame:  # label, series, group, value, lo, hi, for `uetrust.report.plots.plot_interval_panels`
-    "Effect of another level beside that of other texts: SD of a PRR (median, range), agreement of rankings."
+    "Effects of another level and of other texts: SD of a PRR (median, range), agreement of rankings."
     by_change = half.set_index("changed")
     labels = dict(level=f"another {source}", texts="other texts")
     sd = dict(level=spread["chance"] if source == "seed" else spread["between"], texts=spread["texts"])
