@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['PAPER_PREFIXES', 'REPEATED_NOTES', 'CELL_KEY', 'ROUNDING_NOTE', 'REPEATED_CELLS', 'CONSISTENCY_CHECKS', 'CELL_STATUS',
            'MISSING_DATA', 'printed_numbers', 'cell_ledger', 'parts_without_data', 'contradicted_cells',
-           'status_counts', 'ledger_headline']
+           'status_counts', 'CellLedgerFacts', 'cell_ledger_facts']
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #bf52d055
 from functools import cache
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -380,17 +381,24 @@ def status_counts(
     masks |= dict(cut=led["how"] == "cut", contradicted=contradicted_, numbers=True)
     return led.assign(**masks).groupby(list(by), sort=False)[list(masks)].sum()
 
-# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #962018a8
-def ledger_headline(
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #ad7eafda
+class CellLedgerFacts(NamedTuple):
+    "How many printed numbers have which status"
+
+    numbers: int
+    recomputed: int  # From public data
+    equal: int  # Of these: at the printed precision
+    cut: int  # Of the equal: cut off, not rounded
+    different: int  # Of the recomputed
+    checked: int  # Against other printed numbers only
+    missing: int  # Numbers that need a model or data that are not available
+
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #8c3fec76
+def cell_ledger_facts(
     led: pd.DataFrame,  # From `cell_ledger`
-) -> str:  # Three sentences
-    "Summary of the ledger in words."
+) -> CellLedgerFacts:
+    "Counts of a ledger by status."
     count = led["status"].value_counts().reindex(CELL_STATUS, fill_value=0)
-    equal, differ, checked, missing = (count[status] for status in CELL_STATUS)
-    return (
-        f"The tables of the five papers print {len(led):,} numbers. "
-        f"{equal + differ} can be recomputed from public data: {equal} are equal at the printed precision "
-        f"({(led['how'] == 'cut').sum()} of them cut, not rounded), {differ} differ. "
-        f"{checked:,} can only be checked against other printed numbers, "
-        f"and {missing} need a model or data that are not at hand."
-    )
+    equal, different, checked, missing = (int(count[status]) for status in CELL_STATUS)
+    cut = int((led["how"] == "cut").sum())
+    return CellLedgerFacts(len(led), equal + different, equal, cut, different, checked, missing)
