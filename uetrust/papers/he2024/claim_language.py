@@ -240,6 +240,44 @@ def claim_tables(
     spans = [list(map(int, span.replace("T", "").split("-"))) for span in found]
     return [f"T{k}" for span in spans for k in range(span[0], span[-1] + 1)]
 
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #95d769c4-1
+def _metrics_of(table, quality):
+    return [metric for metric in printed_tables()[table].index if metric_dimension(metric) == quality]
+
+
+def _judge_metric(prompt, quality):
+    return f"{prompt}-GPT-3.5 ({quality.capitalize()})"
+
+
+def _each_pair(rho):  # Upper triangles of correlation matrices, shape [draws, pairs]
+    return rho[:, *np.triu_indices(rho.shape[-1], 1)]
+
+
+def _with_others(rho, k):  # Row k of correlation matrices without its diagonal
+    return np.delete(rho[:, k], k, axis=1)
+
+
+@cache
+def _figure_rows(number):  # Names of the rows of a figure, and its table
+    return list(figure_table(number).table.index), f"T{correlation_figures()['source_table'][number]}"
+
+
+def _figure_correlations(bench, number):
+    names, table = _figure_rows(int(number))
+    return names, bench.correlations(table, names), bench.observations(table)
+
+
+@_add_pattern(r"rho_(?P<axis>rows|cols)\((?P<table>T\d+); (?P<first>.+) ~ (?P<second>.+)\)", "rho")
+def _rho(bench, claim, axis, table, first, second):
+    "Spearman correlation of two rows over the columns, or of two columns over the rows"
+    return bench.correlation(table, first, second, axis), bench.observations(table, axis)
+
+
+@_add_pattern(r"(?P<table>T\d+)\[(?P<row>[^\]]+), (?P<col>[^\],]+)\]", "prr")
+def _value(bench, claim, table, row, col):
+    "One PRR of a table, or the mean of a row"
+    return bench.prr(table, [row], None if col == "RowMean" else [col]).mean((1, 2)), 0
+
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59
 class EvaluatedCell(NamedTuple):
     "Value of a cell of a claim"
@@ -279,44 +317,6 @@ def evaluate_cell(
     values = np.broadcast_to(np.asarray(values, float), 1 + noisy_tables.draws)
     levels = form_.kind == "rho" and noisy_tables.compared_axis(groups["table"]) == groups["axis"]
     return EvaluatedCell(form_.kind, values, n, levels)
-
-# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #95d769c4-1
-def _metrics_of(table, quality):
-    return [metric for metric in printed_tables()[table].index if metric_dimension(metric) == quality]
-
-
-def _judge_metric(prompt, quality):
-    return f"{prompt}-GPT-3.5 ({quality.capitalize()})"
-
-
-def _each_pair(rho):  # Upper triangles of correlation matrices, shape [draws, pairs]
-    return rho[:, *np.triu_indices(rho.shape[-1], 1)]
-
-
-def _with_others(rho, k):  # Row k of correlation matrices without its diagonal
-    return np.delete(rho[:, k], k, axis=1)
-
-
-@cache
-def _figure_rows(number):  # Names of the rows of a figure, and its table
-    return list(figure_table(number).table.index), f"T{correlation_figures()['source_table'][number]}"
-
-
-def _figure_correlations(bench, number):
-    names, table = _figure_rows(int(number))
-    return names, bench.correlations(table, names), bench.observations(table)
-
-
-@_add_pattern(r"rho_(?P<axis>rows|cols)\((?P<table>T\d+); (?P<first>.+) ~ (?P<second>.+)\)", "rho")
-def _rho(bench, claim, axis, table, first, second):
-    "Spearman correlation of two rows over the columns, or of two columns over the rows"
-    return bench.correlation(table, first, second, axis), bench.observations(table, axis)
-
-
-@_add_pattern(r"(?P<table>T\d+)\[(?P<row>[^\]]+), (?P<col>[^\],]+)\]", "prr")
-def _value(bench, claim, table, row, col):
-    "One PRR of a table, or the mean of a row"
-    return bench.prr(table, [row], None if col == "RowMean" else [col]).mean((1, 2)), 0
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a9ae4a27-1
 @_add_pattern(r"rho\((?P<table>T\d+)\[(?P<row>[^\]]+)\], (?P<human_table>T\d+) Row Mean\)", "derived")

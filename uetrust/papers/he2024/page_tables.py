@@ -196,7 +196,7 @@ def shuffled_verdicts(
     )
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #543f10cd-2
-def method_spread() -> tuple[pd.DataFrame, float, dict]:  # As `uetrust.report.plots.plot_spread` takes them
+def method_spread() -> tuple[pd.DataFrame, float, dict]:  # For `uetrust.report.plots.plot_spread`
     "Table 3, the standard deviation of chance, and what each metric judges."
     table = printed_tables()["T3"]
     return table, normal_null_sd(1906), {metric: metric_dimension(metric) for metric in table.index}
@@ -586,7 +586,7 @@ def banks_with_scores(
 def paper_frames(
     scores: dict,  # Bank -> (texts x metrics, texts x methods), without gaps
 ) -> dict:  # The same, reduced to scores that the paper's tables use
-    "Scores of single texts, as `bootstrap_tables` takes them."
+    "Scores of single texts for `uetrust.papers.he2024.own_tables.bootstrap_tables`."
     return {bank: tuple(scores_in_tables(side) for side in pair) for bank, pair in scores.items()}
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #811f8c7a-4

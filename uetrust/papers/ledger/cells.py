@@ -52,7 +52,7 @@ REPEATED_NOTES = "one value per system|the same value for all five columns"
 CELL_KEY = ["paper", "table", "row", "group", "column"]
 
 
-def _transcribed_numbers(paper, path):  # Of one table; a rank printed with a number is another number
+def _transcribed_numbers(paper, path):  # Of one table; a rank printed next to a number is a number too
     cells = pd.read_csv(path, dtype=dict.fromkeys(["value_text", "row_group", "col_group", "note"], str))
     section = cells["row_group"].astype(object)
     cells = cells.assign(
@@ -122,7 +122,7 @@ ROUNDING_NOTE = "possible because the cells are rounded too"
 
 
 def _mean_check(printed, cells, mean, name):
-    # One printed mean against its printed cells: a finding (index, value, agrees, why) for each of them
+    # One printed mean compared with its printed cells: (index, value, agrees, why) for each of them
     value, text = printed.loc[cells, "printed"].astype(float).mean(), printed.at[mean, "printed"]
     off = abs(float(text) - value) - 1e-9
     own_rounding = 0.5 * 10.0 ** -_printed_decimals(text)
@@ -180,7 +180,7 @@ def _opitz_ranks(printed):  # A printed rank must be possible given the printed 
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #42b81a50
 def _repeated_cells(printed, paper, one, other):
-    # Pairs of numbers that should be equal, matched by (group, column); one, other: (table, row)
+    # Pairs of numbers that must be equal, matched by (group, column); one, other: (table, row)
     of_paper = printed[printed["paper"] == paper]
     first, second = (
         of_paper[(of_paper["table"] == table) & (of_paper["row"] == row)].set_index(["group", "column"])
@@ -277,10 +277,10 @@ MISSING_DATA = {
 
 
 def _fill_part(led, part):  # Put the values of a part into the ledger; why there are none, or ''
-    values, lost = _recompute(part)
+    values, missing = _recompute(part)
     of_table = led.index[(led["paper"] == part.paper) & (led["table"] == part.table)]
     rows = led.loc[of_table].reset_index().set_index(["row", "group", "column"])
-    if lost and part.rows:
+    if missing and part.rows:
         in_groups = led.loc[of_table, "group"].isin(part.groups) | (not part.groups)
         cells = of_table[led.loc[of_table, "row"].isin(part.rows) & in_groups]
         led.loc[cells, "reason"] = f"{part.data} is not at hand"
@@ -294,7 +294,7 @@ def _fill_part(led, part):  # Put the values of a part into the ledger; why ther
         _rounding_agreement(led.at[j, "printed"], value) for j, value in zip(i, values.values())
     ]
     led.loc[i, "reason"] = part.how
-    return lost
+    return missing
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-2
 def _with_checks(printed):  # Ledger with the consistency checks only
@@ -315,7 +315,7 @@ def _ledger(paper):  # The ledger, and the parts without data with the reason
     led = _with_checks(_of_paper(printed_numbers(), paper))
     parts = [part for part in RECOMPUTED_PARTS if paper in (None, part.paper)]
     progress = tqdm(parts, desc="recomputing", unit="part", **progress_options() | dict(leave=False))
-    lost = [(part, why) for part in progress if (why := _fill_part(led, part))]
+    missing = [(part, why) for part in progress if (why := _fill_part(led, part))]
     done = led["data"] != ""
     led.loc[done, "status"] = np.where(led.loc[done, "how"] != "", CELL_STATUS[0], CELL_STATUS[1])
     led.loc[done, "agrees"] = led.loc[done, "how"] != ""
@@ -324,7 +324,7 @@ def _ledger(paper):  # The ledger, and the parts without data with the reason
             led.loc[row.index[differs], "reason"] += "; " + _explain_difference(
                 list(row["printed"]), list(row["recomputed"]), list(row["column"])
             )
-    return led, lost
+    return led, missing
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-3
 def _of_paper(printed, paper):  # Numbers of one paper, or all
@@ -334,12 +334,12 @@ def _of_paper(printed, paper):  # Numbers of one paper, or all
 
 
 def cell_ledger(
-    # A key of `PAPER_PREFIXES`: recompute only what this paper needs; all of them when None
-    paper: str = None,
-) -> (
-    pd.DataFrame
-):  # Columns of `printed_numbers`, status (of `CELL_STATUS`), recomputed, how, agrees, data, reason
-    """Status of every printed number; `how` is 'rounded', 'cut' or ''.
+    paper: str = None,  # A key of `PAPER_PREFIXES`, to recompute only this paper; all of them when None
+) -> pd.DataFrame:
+    """Status of every printed number.
+
+    Columns of `printed_numbers`, status (of `CELL_STATUS`), recomputed, how ('rounded', 'cut' or ''), agrees,
+    data, reason.
 
     Raises
     ------
