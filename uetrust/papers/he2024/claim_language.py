@@ -282,7 +282,7 @@ def _value(bench, claim, table, row, col):
 class EvaluatedCell(NamedTuple):
     "Value of a cell of a claim"
 
-    kind: str  # As in `Pattern`
+    kind: str  # 'rho', 'derived', 'prr' or 'fact'
     values: np.ndarray  # Shape [1+draws]; entry 0 without noise; true and false are 1 and 0
     n: int  # Observations under its correlations, 0 if there are none
     levels: bool = (
@@ -601,7 +601,7 @@ def _text_uses_one_prompt(bench, claim):
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59-3
 def claim_patterns(
-    paper: str = HE2024,  # As for `printed_claims`
+    paper: str = HE2024,  # Paper: the prefix of its file `<paper>_claims.csv`
 ) -> pd.DataFrame:  # Columns kind, pattern, meaning, cells (of the paper's claims that it matches)
     "Patterns of the language."
     with_cells = [claim for claim in printed_claims(paper).itertuples() if claim.cells]

@@ -265,7 +265,7 @@ def claim_ledger(
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #7d6b7b73
 def correlation_evidence(
-    led: pd.DataFrame,  # From `claim_ledger`
+    led: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`
     alpha: float = 0.05,  # Level
 ) -> dict:  # Number of claims of each kind
     "Joint tests and equivalence tests of the claims that hold and name correlations, counted."
@@ -290,7 +290,7 @@ def correlation_evidence(
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #7d6b7b73-1
 def verdict_totals(
-    led: pd.DataFrame,  # From `claim_ledger`
+    led: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`
 ) -> pd.Series:  # Number of claims of each kind
     "Counts of verdicts, and of claims that hold without statistical support."
     holding = led[led["verdict"] == "holds"]
@@ -314,8 +314,8 @@ def verdict_totals(
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #dcb3af14
 def _changed_verdicts(
-    before: pd.DataFrame,  # From `claim_ledger`
-    after: pd.DataFrame,  # From `claim_ledger`, on other tables or with other thresholds
+    before: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`
+    after: pd.DataFrame,  # Verdicts on other tables or with other thresholds, from `claim_ledger`
 ) -> pd.DataFrame:  # Columns id, claim, before, after, note: the claims whose verdict differs
     "Claims with another verdict on another set of tables."
     both = before[["id", "claim", "verdict"]].merge(

@@ -126,7 +126,7 @@ def label_permutation_p(
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #07380479
 def _null_area_sd(
     risk: np.ndarray,  # Risks, shape [...,n]
-    area: str = "mean",  # As in `rank_weights`
+    area: str = "mean",  # Area under the rejection curve, 'mean' or 'sum'
 ) -> tuple[np.ndarray, np.ndarray]:  # SD of the area of a random order, gain of a perfect order; shape [...]
     "Null standard deviation of the area, and the perfect gain (quotient: of PRR); NaN for constant risks."
     n = risk.shape[-1]
@@ -159,7 +159,7 @@ def subset_null_sd(
     n: int,  # Size of the subsets
     draws: int = 2000,  # Number of subsets to draw
     seed: int = 42,  # Seed of the subsets
-    documents=None,  # As in `_random_subsets`
+    documents=None,  # Document of each summary: draw at most one of a document; any when None
 ) -> pd.DataFrame:  # Per kind: null_sd and null_sd_sum_area, each with _q25 and _q75; undefined, n
     "Null SD of PRR over random subsets (median, quartiles); undefined: share of subsets without PRR."
     subsets = _random_subsets(len(quality), n, draws, np.random.default_rng(seed), documents)
@@ -201,11 +201,11 @@ def _null_sd_table(
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #db20910e
 def null_prr(
-    quality: pd.DataFrame,  # As in `subset_null_sd`
+    quality: pd.DataFrame,  # Quality, one row per summary and one column per kind of error; larger is better
     n: int,  # Size of the subsets
     draws: int = 2000,  # Number of subsets, each with one random order
     seed: int = 42,  # Seed of subsets and orders
-    documents=None,  # As in `_random_subsets`
+    documents=None,  # Document of each summary: draw at most one of a document; any when None
 ) -> pd.DataFrame:  # PRR, one row per draw and one column per kind of error; NaN for a subset without it
     "PRR (mean area) of random orders of random subsets."
     rng = np.random.default_rng(seed)
@@ -229,7 +229,7 @@ def tail_p(
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #db20910e-2
 def document_null_sd(
-    quality: pd.DataFrame,  # As in `subset_null_sd`
+    quality: pd.DataFrame,  # Quality, one row per summary and one column per kind of error; larger is better
     documents,  # Document of each summary
     draws: int = 2000,  # Random orders of the documents
     seed: int = 42,  # Seed of the orders
@@ -313,7 +313,7 @@ def prr_power(
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #69d05ab0-1
 def detectable_prr(
-    powers: pd.DataFrame,  # As from `prr_power`
+    powers: pd.DataFrame,  # Power by size and effect, from `prr_power`
     level: float = 0.8,  # Required power
     column: str = "power",  # 'power' or 'power_sd'
 ) -> pd.Series:  # Index n; NaN where even the largest effect has less power
@@ -369,7 +369,7 @@ def errors_by_length(
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #5609c4a4
 def errors_by_position(
-    sentences: pd.DataFrame,  # As from `uetrust.data.loaders.tofueval`
+    sentences: pd.DataFrame,  # Annotated sentences, from `uetrust.data.loaders.tofueval`
     errors=tuple(TOFU_ERRORS),  # Columns of booleans
     most: int = 5,  # Later places count as this one
 ) -> pd.DataFrame:  # Row per (place, error), place '1'.. or 'first', 'middle', 'last', 'last - first'

@@ -85,7 +85,7 @@ def printed_cells() -> (
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #56b3d901-1
 def cells_outside_null(
-    cells: pd.DataFrame,  # From `printed_cells`
+    cells: pd.DataFrame,  # Printed cells with their tests, from `printed_cells`
 ) -> pd.DataFrame:  # Index table; cells, outside (p < .05), after Holm
     "How many cells lie outside the null interval."
     return pd.DataFrame(
@@ -158,7 +158,7 @@ def sign_pattern(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #94830019-2
 def largest_significant_rho(
-    z: pd.Series,  # As in `sign_pattern`
+    z: pd.Series,  # PRR of each metric in units of its null standard deviation
     same: int = 14,  # Values of the commoner sign
     alpha: float = 0.05,  # Level
 ) -> dict:  # 'sign', 'mean' -> correlation between metrics
@@ -179,22 +179,22 @@ class ColumnSignFacts(NamedTuple):
     metrics: int
     as_run: int  # Metrics that agree if the scores were passed as the code passes them
     as_written: int  # Metrics that agree if they were negated, as the paper says
-    every_as_run: int  # The same over all columns
+    every_as_run: int  # Metrics that agree as run, summed over all columns
     every_as_written: int
-    cells: int  # Of all columns
-    p_independent: float  # Of so many equal signs, from independent metrics
+    cells: int  # PRRs in all columns
+    p_independent: float  # p of so many equal signs if metrics were independent
     rho: float  # Correlation between two metrics, from the other columns
     worth: float  # Independent metrics that the correlated ones are worth
-    p_sign: float  # Of so many equal signs, with this correlation
-    p_mean: float  # Of such a mean, with this correlation
-    q_mean: float  # The same after Holm's correction over the columns
+    p_sign: float  # p of so many equal signs with this correlation
+    p_mean: float  # p of such a mean with this correlation
+    q_mean: float  # `p_mean` after Holm's correction over the columns
     lowest_rho: float  # Correlation when another column is left out
     highest_rho: float
     alike: list  # Columns in which at most one metric has the other sign
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #74effce4
 def column_sign_facts(
-    signs: pd.DataFrame,  # From `sign_table`
+    signs: pd.DataFrame,  # Signs by type of error, from `sign_table`
     error: str = "EI",  # Column to describe
 ) -> ColumnSignFacts:
     "The signs of one column of Table 10, next to those of all columns."
@@ -220,7 +220,7 @@ def column_sign_facts(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #2162581e
 def summary_levels(
-    summaries: pd.DataFrame,  # From `uetrust.data.loaders.tofueval_ratios`: its index names the summary
+    summaries: pd.DataFrame,  # Summaries by their index, from `uetrust.data.loaders.tofueval_ratios`
 ) -> dict:  # 'system', 'domain', 'document', 'topic' (of a document) -> label of each summary
     "What each annotated summary belongs to."
     index = summaries.index
@@ -235,7 +235,7 @@ def summary_levels(
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #2162581e-1
 def prevalence_by(
     ratios: pd.DataFrame,  # Error ratio of each summary in [0,1], one column per error type
-    levels: dict,  # From `summary_levels`
+    levels: dict,  # What each summary belongs to, from `summary_levels`
 ) -> pd.DataFrame:  # by, group, error, then as from `uetrust.papers.he2024.human.error_prevalence`
     "Prevalence of each error type by system and by domain."
     documents = levels["document"]
@@ -253,8 +253,8 @@ EXTRA = "Model-Extra"  # The one system of TofuEval whose name means the same in
 
 
 def ratio_differences(
-    ratios: pd.DataFrame,  # As in `prevalence_by`
-    levels: dict,  # From `summary_levels`
+    ratios: pd.DataFrame,  # Error ratio of each summary in [0,1], one column per error type
+    levels: dict,  # What each summary belongs to, from `summary_levels`
     draws: int = 999,  # Shuffles of a permutation test
     seed: int = 0,  # Seed of the shuffles
 ) -> (
@@ -281,7 +281,7 @@ def ratio_differences(
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #2162581e-3
 def prevalence_lines(
     common: pd.DataFrame,  # Prevalence of all summaries, with a column error
-    part: pd.DataFrame,  # From `prevalence_by`
+    part: pd.DataFrame,  # Prevalence by system and by domain, from `prevalence_by`
 ) -> pd.DataFrame:  # label, series, value, lo, hi, n for `uetrust.report.plots.plot_intervals`
     "Prevalence of all summaries, of one system and of the two domains, one series each."
     groups = (EXTRA, "mediasum", "meetingbank")
@@ -298,7 +298,7 @@ class PrevalenceFacts(NamedTuple):
     commonest: str
     highest: str  # Share of summaries with it: '23.4% [21.0%, 26.0%]'
     rarest: str
-    lowest: str  # Its share, with its interval
+    lowest: str  # Share of summaries with it, with its interval
     least_effect: float  # Smallest design effect: variance over that of independent summaries
     largest_effect: float
 
@@ -319,7 +319,7 @@ def prevalence_facts(
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #78367336
 def null_standard_deviations(
     quality: pd.DataFrame,  # Quality of each summary, 1 minus the error ratio; one column per error type
-    levels: dict,  # From `summary_levels`
+    levels: dict,  # What each summary belongs to, from `summary_levels`
     draws: int = 2000,  # Random subsets of each series
     seed: int = 42,  # Seed of the subsets
 ) -> pd.DataFrame:  # series, error, then as from `uetrust.papers.he2024.human.subset_null_sd`
@@ -339,7 +339,7 @@ def null_standard_deviations(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #78367336-1
 def half_width_lines(
-    deviations: pd.DataFrame,  # From `null_standard_deviations`
+    deviations: pd.DataFrame,  # Null standard deviations, from `null_standard_deviations`
 ) -> pd.DataFrame:  # The same with label, value, lo and hi for `uetrust.report.plots.plot_intervals`
     "Half widths of the 95 % null interval, with the middle half of the draws."
     return deviations.assign(
@@ -351,7 +351,7 @@ def half_width_lines(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #78367336-2
 def against_drawn_null(
-    cells: pd.DataFrame,  # From `printed_cells`
+    cells: pd.DataFrame,  # Printed cells with their tests, from `printed_cells`
     null: pd.DataFrame,  # PRR of random orders, one column per error type
 ) -> pd.DataFrame:  # The same with p_drawn, and q_drawn (Holm over each table)
     "Tests of printed cells against random orders of random subsets, skew included."
@@ -361,7 +361,7 @@ def against_drawn_null(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #78367336-3
 def null_interval_ends(
-    null: pd.DataFrame,  # As in `against_drawn_null`
+    null: pd.DataFrame,  # PRR of random orders, one column per error type
 ) -> pd.DataFrame:  # Index error: lower, upper (95 %), no_prr (share of subsets without a PRR)
     "Ends of the null interval of PRR."
     ends = null.quantile([0.025, 0.975]).T.rename(columns={0.025: "lower", 0.975: "upper"})
@@ -369,7 +369,7 @@ def null_interval_ends(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #78367336-4
 def tests_passed(
-    tested: pd.DataFrame,  # From `against_drawn_null`
+    tested: pd.DataFrame,  # Printed cells with drawn p-values, from `against_drawn_null`
 ) -> pd.DataFrame:  # Index table; p, p_drawn, q, q_drawn: cells below .05
     "How many cells each test calls different from a random order."
     return tested.groupby("table")[["p", "p_drawn", "q", "q_drawn"]].agg(lambda p: (p < 0.05).sum())
@@ -379,7 +379,7 @@ EFFECTS = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1)  # True PRRs of 
 
 
 def power_by_error(
-    quality: pd.DataFrame,  # As in `null_standard_deviations`
+    quality: pd.DataFrame,  # Quality of each summary, 1 minus the error ratio; one column per error type
     sizes: list,  # Numbers of summaries in an experiment
     draws: int = 2000,  # Simulated experiments per size
     seed: int = 42,  # Seed of the experiments
@@ -395,7 +395,7 @@ def power_by_error(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #1473fc6a-1
 def smallest_detectable(
-    powers: pd.DataFrame,  # From `power_by_error`
+    powers: pd.DataFrame,  # Power by error type, size and true PRR, from `power_by_error`
     level: float = 0.8,  # Required power
 ) -> (
     pd.DataFrame
@@ -411,7 +411,7 @@ def smallest_detectable(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #38aac9cb
 def undetectable_errors(
-    smallest: pd.DataFrame,  # From `smallest_detectable`
+    smallest: pd.DataFrame,  # Smallest PRRs that are detected, from `smallest_detectable`
     count: int = 100,  # Summaries, a column of `smallest`
     band: str = "power_sd",  # 'power', or 'power_sd' for the interval of 1.96 standard deviations
 ) -> list:  # Error types
@@ -421,7 +421,7 @@ def undetectable_errors(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #1473fc6a-2
 def reversed_prr(
-    quality: pd.DataFrame,  # As in `null_standard_deviations`
+    quality: pd.DataFrame,  # Quality of each summary, 1 minus the error ratio; one column per error type
     levels=(0.1, 0.2, 0.3, 0.5, 1),  # PRR of the order
     seed: int = 42,  # Seed of the noise
 ) -> pd.DataFrame:  # Index prr, one column per error type
@@ -487,7 +487,7 @@ def word_count_facts(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #68d26163-1
 def position_lines(
-    position: pd.DataFrame,  # From `uetrust.papers.he2024.human.errors_by_position`
+    position: pd.DataFrame,  # Errors by place, from `uetrust.papers.he2024.human.errors_by_position`
 ) -> pd.DataFrame:  # label, series, value, n, lo, hi for `uetrust.report.plots.plot_intervals`
     "Share of first, middle and last sentences with an error."
     places = position[position["place"].isin(["first", "middle", "last"])]
@@ -499,7 +499,7 @@ def position_lines(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #f0706a8e
 def shifted_errors(
-    position: pd.DataFrame,  # From `uetrust.papers.he2024.human.errors_by_position`
+    position: pd.DataFrame,  # Errors by place, from `uetrust.papers.he2024.human.errors_by_position`
 ) -> list:  # Error types
     "Errors whose share differs between first and last sentence: the 95 % interval excludes 0."
     shift = position[position["place"] == "last - first"]
@@ -507,7 +507,7 @@ def shifted_errors(
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #393ddb03
 def status_lines(
-    counted: pd.DataFrame,  # From `uetrust.papers.ledger.cells.status_counts`, index reset
+    counted: pd.DataFrame,  # Counts by table, from `uetrust.papers.ledger.cells.status_counts`, index reset
     statuses: list,  # Columns, `uetrust.papers.ledger.cells.CELL_STATUS`
 ) -> pd.DataFrame:  # Index 'paper, Table n'; one column per status
     "Counts of printed numbers by table for `uetrust.report.plots.plot_status`."

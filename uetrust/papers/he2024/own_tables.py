@@ -188,7 +188,7 @@ def _rankings_and_qualities(used_in_table, table):  # Each: name in the registry
 
 
 def tables_of_run(
-    scores: pd.DataFrame,  # From `scores_of_tables`
+    scores: pd.DataFrame,  # Score of each row and column, from `scores_of_tables`
     results: dict,  # Bank -> `BankResult`
     field: str = "value",  # Or 'se', 'n'
 ) -> dict:  # 'T3' to 'T11', as far as available: rows x columns, names and order of the paper
@@ -267,9 +267,9 @@ def _available(claim, tables):  # 'T7 11x9 of 16x9'
 
 
 def compare_verdicts(
-    printed: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, of the printed tables
-    own: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, of the own tables
-    why: pd.Series,  # From `not_applicable`
+    printed: pd.DataFrame,  # Verdicts on the printed tables, from `claim_ledger`
+    own: pd.DataFrame,  # Verdicts on the own tables, from `claim_ledger`
+    why: pd.Series,  # Why a run cannot decide a claim, from `not_applicable`
     tables: dict,  # The own tables
 ) -> pd.DataFrame:  # id, section, claim, apart, printed, own, same, satisfied, cells, at_hand, note
     "Verdicts on the printed tables and on own tables; `same` is None unless both are decided."
@@ -312,7 +312,7 @@ def verdict_codes(
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0e56cbf9-1
 def bootstrap_tables(
-    scores: pd.DataFrame,  # From `scores_of_tables`
+    scores: pd.DataFrame,  # Score of each row and column, from `scores_of_tables`
     frames: dict,  # Bank -> (samples x qualities, samples x uncertainties), names of the registry
     draws: int = 200,  # Bootstrap replicates
     seed: int = 0,  # Seed of the draws; banks of the same texts share them
@@ -361,9 +361,9 @@ class VerdictAgreement(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #b6b2845c-1
 def verdict_agreement(
-    compared: pd.DataFrame,  # From `compare_verdicts`
-    shuffled: pd.DataFrame,  # From `verdict_codes`, of tables from `permute_names`
-    texts: pd.DataFrame = None,  # From `verdict_codes`, of tables from `bootstrap_tables`
+    compared: pd.DataFrame,  # Both verdicts on each claim, from `compare_verdicts`
+    shuffled: pd.DataFrame,  # Verdicts with permuted names, from `verdict_codes` and `permute_names`
+    texts: pd.DataFrame = None,  # Verdicts on drawn texts, from `verdict_codes` and `bootstrap_tables`
 ) -> VerdictAgreement:  # share, n, lo, hi, null, p
     "Share of verdicts that agree with the paper's, with a permutation test of the names."
     decided = compared[compared["same"].notna()].set_index("id")
@@ -384,7 +384,7 @@ def verdict_agreement(
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #b6b2845c-2
 def plot_verdict_agreement(
-    agreement: VerdictAgreement,  # From `verdict_agreement`
+    agreement: VerdictAgreement,  # Agreement of the verdicts, from `verdict_agreement`
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
     "Null distribution of the agreement (permuted names), and the observed agreement."
@@ -498,7 +498,7 @@ def _mean_differences(cells, kind):  # One row per group of a kind
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #cf87500b-1
 def group_differences(
-    cells: pd.DataFrame,  # From `test_cells`
+    cells: pd.DataFrame,  # Cells with their tests, from `test_cells`
     copies: dict = None,  # Table -> [draws, rows, columns], from `bootstrap_tables`
     by=("table", "column", "row"),  # Kinds of group: column is the method, row the metric
 ) -> pd.DataFrame:  # kind, name, n, inside, difference, mean_z, p, p_independent, p_texts, holm
@@ -571,7 +571,7 @@ def _plot_cells(ax, cells):  # Own over printed PRR, with intervals
 
 
 def plot_cell_tests(
-    cells: pd.DataFrame,  # From `test_cells`
+    cells: pd.DataFrame,  # Cells with their tests, from `test_cells`
     title: str = "",  # Above the plot
 ):  # The figure
     "Own over printed PRR, and a normal quantile plot of the differences."

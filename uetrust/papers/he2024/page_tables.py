@@ -69,15 +69,15 @@ class TableFacts(NamedTuple):
 
     cells: int
     inside: int  # Cells inside the null interval, where 95 % of random orders lie
-    share: float  # The same as a share of all cells
+    share: float  # Share of cells inside the null interval
     first: str  # Method (of Table 10: metric) with the largest mean PRR
     could_be_first: int  # Methods whose rank could be 1 if the errors of the rows move together
     ranked: int  # Methods that are ranked
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #69c1fef1
 def table_facts(
-    cells: pd.DataFrame,  # From `uetrust.report.chapters.table_cells`: inside, one row per cell
-    ranks: pd.DataFrame,  # From `uetrust.report.chapters.table_rank_intervals`
+    cells: pd.DataFrame,  # One row per cell, with inside, from `uetrust.report.chapters.table_cells`
+    ranks: pd.DataFrame,  # Ranks with intervals, from `uetrust.report.chapters.table_rank_intervals`
 ) -> TableFacts:
     "Counts of a table's cells, and its first method by the mean over the rows."
     by_mean = ranks[ranks["judged_by"].str.endswith("shared by all rows")].sort_values("rank")
@@ -87,7 +87,7 @@ def table_facts(
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #844f0e2d-1
 def first_places(
-    ranks: pd.DataFrame,  # From `uetrust.report.chapters.table_rank_intervals`
+    ranks: pd.DataFrame,  # Ranks with intervals, from `uetrust.report.chapters.table_rank_intervals`
 ) -> pd.DataFrame:  # By method: first, surely_first (no other rank in the 95 % interval), metrics
     "Under how many single metrics each method comes first, and how often surely so."
     single = ranks[~ranks["judged_by"].str.startswith("mean")]
@@ -108,7 +108,7 @@ class FirstPlaceFacts(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #43240bda
 def first_place_facts(
-    places: pd.DataFrame,  # From `first_places`
+    places: pd.DataFrame,  # First places by method, from `first_places`
 ) -> FirstPlaceFacts:
     "How often the most frequent winner comes first."
     best = places.sort_values("first", ascending=False, kind="stable").iloc[0]
@@ -148,20 +148,20 @@ class FigureTotals(NamedTuple):
 
     figures: int  # The second reading of a figure counts as a figure
     pairs: int  # Correlations
-    strong: int  # Of at least 0.5
-    alone: int  # With p below 0.05
+    strong: int  # Correlations of at least 0.5
+    alone: int  # Correlations with p below 0.05
     adjusted: int  # Significant after correction by Benjamini and Hochberg
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #f1945862
 def figure_totals(
-    counts: pd.DataFrame,  # From `figure_counts`
+    counts: pd.DataFrame,  # Counts by figure, from `figure_counts`
 ) -> FigureTotals:
     "How many correlations of all figures are strong, and how many are significant."
     return FigureTotals(len(counts), *map(int, counts[["pairs", "strong", "alone", "adjusted"]].sum()))
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #e16d09d7
 def shuffled_figures(
-    counts: pd.DataFrame,  # From `figure_counts`
+    counts: pd.DataFrame,  # Counts by figure, from `figure_counts`
 ) -> pd.DataFrame:  # Its rows with a count for shuffled names, with title: 'Figure 8 in its second reading'
     "Figures over metrics or error types, which are tested against tables with shuffled names."
     rows = counts.dropna(subset="shuffled")
@@ -173,7 +173,7 @@ DECIDED = ("holds", "partly", "fails")
 
 
 def verdicts_by_section(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
+    ledger_rows: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`
 ) -> pd.DataFrame:  # Sections x verdicts
     "How many claims of each section hold, partly hold, fail or stay open."
     counts = pd.crosstab(ledger_rows["section"].str.split(" / ").str[0], ledger_rows["verdict"])
@@ -181,7 +181,7 @@ def verdicts_by_section(
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #543f10cd-1
 def shuffled_verdicts(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, of the printed tables
+    ledger_rows: pd.DataFrame,  # Verdicts on the printed tables, from `claim_ledger`
     seed: int = 0,  # Seed of the shuffle
 ) -> pd.DataFrame:  # By verdict: printed, shuffled within rows
     "Verdicts on the printed tables, and on tables whose methods are shuffled within each row."
@@ -219,7 +219,7 @@ class ClaimFacts(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #4e119af2
 def claim_facts(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, with standing
+    ledger_rows: pd.DataFrame,  # Claims with verdict and standing, from `claim_ledger`
 ) -> ClaimFacts:
     "Counts of verdicts and of what `uetrust.report.chapters.claim_standing` says of them."
     verdict, standing = (ledger_rows[column].value_counts() for column in ("verdict", "standing"))
@@ -252,7 +252,7 @@ class CorrelationFacts(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #73e1875e
 def correlation_facts(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
+    ledger_rows: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`
 ) -> CorrelationFacts:
     "Counts of `uetrust.papers.he2024.claims.correlation_evidence` under short names."
     found = correlation_evidence(ledger_rows)
@@ -282,7 +282,7 @@ class FewMethodsFacts(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #f4f59c32
 def few_methods_facts(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
+    ledger_rows: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`
     methods: int = 4,
 ) -> FewMethodsFacts:
     "How many claims rest on rankings of so many methods, and the smallest p of one such correlation."
@@ -300,7 +300,7 @@ class NoiseFacts(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #4160b1b9
 def noise_facts(
-    ledger_rows: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, or some of its rows
+    ledger_rows: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`; or some of them
 ) -> NoiseFacts:
     "How many claims keep their verdict in most noisy copies of the tables."
     stability = ledger_rows["stability"].dropna()
@@ -315,13 +315,13 @@ class OwnRun(NamedTuple):
     scores: dict  # Bank -> (texts x metrics, texts x methods), the scores that the tables use
     frames: dict  # Bank -> (qualities, uncertainties), types of error included
     errors: dict  # Bank -> types of error that occur
-    names: pd.DataFrame  # From `scores_of_tables`
+    names: pd.DataFrame  # Score of each row and column, from `scores_of_tables`
     tables: dict  # 'T3' to 'T11', as far as the run fills them
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf-1
 def own_run(
     cast: ModelMapping,  # Models of the run, by those of the paper
-    results: dict,  # Bank -> `BankResult`, from `uetrust.papers.he2024.own_tables.read_results`
+    results: dict,  # Bank -> `BankResult`, from `read_results`
     scores: dict,  # Bank -> (texts x metrics, texts x methods), without gaps
     errors: dict,  # Bank -> the same texts x types of error, where the truth is known
 ) -> OwnRun:
@@ -343,7 +343,7 @@ def own_run(
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf-2
 def missing_places(
-    names: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.scores_of_tables`
+    names: pd.DataFrame,  # Score of each row and column, from `scores_of_tables`
 ) -> pd.DataFrame:  # bank, note, name (names of the paper, joined)
     "Rows and columns of the paper for which the run has no score, and why."
     rows = names[names["note"] != ""].drop_duplicates(["bank", "name"])
@@ -352,7 +352,7 @@ def missing_places(
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #ae7082de
 def filled_places(
     run: OwnRun,
-    banks_of_tables: pd.Series,  # Table -> bank, from `uetrust.papers.he2024.own_tables.bank_of_table`
+    banks_of_tables: pd.Series,  # Table -> bank, from `bank_of_table`
 ) -> pd.DataFrame:  # generator, tables ('T7, T8'), filled, places (rows and columns); a row per bank
     "How many rows and columns of the paper each bank fills."
     rows = []
@@ -365,8 +365,8 @@ def filled_places(
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf-3
 def own_verdicts(
-    run: OwnRun,  # From `own_run`
-) -> pd.DataFrame:  # As from `uetrust.papers.he2024.own_tables.compare_verdicts`
+    run: OwnRun,  # Own run in the names of the paper, from `own_run`
+) -> pd.DataFrame:  # As from `compare_verdicts`
     "Every claim, its verdict on the printed tables and on the own ones."
     own = claim_ledger(run.tables, draws=0, shuffles=0)
     return compare_verdicts(claim_ledger(draws=0, shuffles=0), own, not_applicable(run.cast), run.tables)
@@ -377,15 +377,15 @@ def _applicable_claims(both):  # Rows of `own_verdicts` that an own run can deci
 
 
 def decided_claims(
-    both: pd.DataFrame,  # From `own_verdicts`
-) -> pd.DataFrame:  # Some of its rows
+    both: pd.DataFrame,  # Both verdicts on each claim, from `own_verdicts`
+) -> pd.DataFrame:  # Rows of `both`
     "Claims that the paper and the own run both decide."
     applicable = _applicable_claims(both)
     return applicable[applicable["same"].notna()]
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf-5
 def verdict_table(
-    both: pd.DataFrame,  # From `own_verdicts`
+    both: pd.DataFrame,  # Both verdicts on each claim, from `own_verdicts`
 ) -> pd.DataFrame:  # Verdict in print x verdict on the own run
     "Verdicts of the claims that a run can decide."
     applicable = _applicable_claims(both)
@@ -407,7 +407,7 @@ class ApplicableFacts(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #c40a7250
 def applicable_facts(
-    both: pd.DataFrame,  # From `own_verdicts`
+    both: pd.DataFrame,  # Both verdicts on each claim, from `own_verdicts`
 ) -> ApplicableFacts:
     "Counts of the claims by what a run can say of them."
     reason = both["apart"].value_counts()
@@ -424,8 +424,8 @@ class Verdicts(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #ce5b7c4b-1
 def tested_verdicts(
-    run: OwnRun,  # From `own_run`
-    both: pd.DataFrame,  # From `own_verdicts`
+    run: OwnRun,  # Own run in the names of the paper, from `own_run`
+    both: pd.DataFrame,  # Both verdicts on each claim, from `own_verdicts`
     draws: int = 400,  # Bootstrap samples of the texts
     shuffles: int = 999,  # Times the names of rows and columns are shuffled
     seed: int = 42,  # Seed of both
@@ -449,7 +449,7 @@ def tested_verdicts(
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #ce5b7c4b-2
 def verdicts_side_by_side(
-    done: pd.DataFrame,  # From `decided_claims`
+    done: pd.DataFrame,  # Claims that both decide, from `decided_claims`
 ) -> pd.DataFrame:  # '4.2, paper' and '4.2, own' x verdicts
     "Verdicts of every section, on the printed tables and on this run."
     section = done["section"].str.split(" / ").str[0]
@@ -473,24 +473,24 @@ class AgreementFacts(NamedTuple):
     "How often an own run agrees with the paper's verdicts"
 
     claims: int  # That both decide
-    same: int  # With the same verdict
+    same: int  # Claims with the same verdict
     share: float  # The same as a share
     lo: float  # 95 % interval of the share, over texts drawn anew
     hi: float
     by_chance: float  # Share with shuffled names, on average
     as_many: int  # Shuffles with at least as many
     shuffles: int
-    p: float  # Of the permutation test
+    p: float  # p-value of the permutation test
     held: int  # Claims that hold in print and are decided here
-    holds: int  # Of these: hold here
-    partly: int  # Of these: hold here in part
-    fails: int  # Of these: fail here
+    holds: int  # Of these, those that hold here
+    partly: int  # Of these, those that hold in part here
+    fails: int  # Of these, those that fail here
     stability: float  # Share of the draws of texts in which a claim keeps its verdict, median
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #3aa86e63
 def agreement_facts(
-    done: pd.DataFrame,  # From `decided_claims`, with stability; at least one row
-    agreed: VerdictAgreement,  # From `tested_verdicts`
+    done: pd.DataFrame,  # Claims that both decide, with stability; at least one
+    agreed: VerdictAgreement,  # Agreement with its permutation test, from `tested_verdicts`
 ) -> AgreementFacts:
     "Counts of equal verdicts, next to those of shuffled names."
     held = done["printed"] == "holds"
@@ -512,8 +512,8 @@ def agreement_facts(
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #fe96f66c
 def sign_verdicts(
-    run: OwnRun,  # From `own_run`
-    both: pd.DataFrame,  # From `own_verdicts`
+    run: OwnRun,  # Own run in the names of the paper, from `own_run`
+    both: pd.DataFrame,  # Both verdicts on each claim, from `own_verdicts`
 ) -> pd.DataFrame:  # id, claim, printed, own, sign_right
     "Claims about Table 10: as released, and with metrics turned so that they fall with quality."
     results = {}
@@ -538,7 +538,7 @@ class SignChangeFacts(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #29b5d121
 def sign_change_facts(
-    sign: pd.DataFrame,  # From `sign_verdicts`
+    sign: pd.DataFrame,  # Claims about Table 10 under both signs, from `sign_verdicts`
 ) -> SignChangeFacts:
     "Counts of the claims about Table 10."
     decidable, changed = sign["own"] != "not decidable", sign["own"] != sign["sign_right"]
@@ -546,7 +546,7 @@ def sign_change_facts(
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #fe96f66c-1
 def undecided_notes(
-    both: pd.DataFrame,  # From `own_verdicts`
+    both: pd.DataFrame,  # Both verdicts on each claim, from `own_verdicts`
 ) -> pd.DataFrame:  # note, sentences; most first
     "What keeps claims from being decided on this run."
     open_claims = _applicable_claims(both)
@@ -577,7 +577,7 @@ def paper_results(
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #811f8c7a-2
 def banks_with_scores(
     folder,  # Folder of a profile
-    results: dict,  # From `paper_results`
+    results: dict,  # Bank -> `BankResult`, from `paper_results`
 ) -> list:  # Banks
     "Banks of a run whose scores of single texts are stored."
     return [bank for bank in results if (Path(folder) / "scores" / f"{bank}.parquet").exists()]
@@ -586,20 +586,20 @@ def banks_with_scores(
 def paper_frames(
     scores: dict,  # Bank -> (texts x metrics, texts x methods), without gaps
 ) -> dict:  # The same, reduced to scores that the paper's tables use
-    "Scores of single texts for `uetrust.papers.he2024.own_tables.bootstrap_tables`."
+    "Scores of single texts for `bootstrap_tables`."
     return {bank: tuple(scores_in_tables(side) for side in pair) for bank, pair in scores.items()}
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #811f8c7a-4
 def replacements(
-    results: dict,  # From `paper_results`
-) -> pd.DataFrame:  # As from `uetrust.papers.he2024.own_tables.scores_of_tables`, Tables 3 to 9
+    results: dict,  # Bank -> `BankResult`, from `paper_results`
+) -> pd.DataFrame:  # As from `scores_of_tables`, Tables 3 to 9
     "Score that fills each row and column."
     names = scores_of_tables(results)
     return names[names["table"].isin(printed_banks().index)]
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #811f8c7a-5
 def method_deviations(
-    groups: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.group_differences`
+    groups: pd.DataFrame,  # Mean differences, from `uetrust.papers.he2024.own_tables.group_differences`
 ) -> pd.DataFrame:  # label, value (mean z), lo, hi, strong, for `uetrust.report.plots.plot_intervals`
     "Rows of a figure: mean difference of each method in standard deviations."
     methods = groups[groups["kind"] == "column"]
@@ -630,8 +630,8 @@ class PrintFacts(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #d7df882b
 def print_facts(
-    cells: pd.DataFrame,  # From `uetrust.papers.he2024.own_tables.compare_with_print`
-    cover: pd.DataFrame,  # From the same: cells printed and compared, by table
+    cells: pd.DataFrame,  # Cells with their tests, from `uetrust.papers.he2024.own_tables.compare_with_print`
+    cover: pd.DataFrame,  # Cells printed and compared, by table, from the same function
 ) -> PrintFacts:
     "Counts of cells that agree with print, and the one that agrees least."
     tested = cells.dropna(subset="p")

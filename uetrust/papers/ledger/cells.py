@@ -52,7 +52,7 @@ REPEATED_NOTES = "one value per system|the same value for all five columns"
 CELL_KEY = ["paper", "table", "row", "group", "column"]
 
 
-def _transcribed_numbers(paper, path):  # Of one table; a rank printed next to a number is a number too
+def _transcribed_numbers(paper, path):  # Numbers of one table; a rank next to a number is one too
     cells = pd.read_csv(path, dtype=dict.fromkeys(["value_text", "row_group", "col_group", "note"], str))
     section = cells["row_group"].astype(object)
     cells = cells.assign(
@@ -227,7 +227,7 @@ CONSISTENCY_CHECKS = [_he2024_means, _ice_overall, _opitz_means, _opitz_ranks, _
 
 
 def _consistency_checks(
-    printed: pd.DataFrame,  # From `printed_numbers`
+    printed: pd.DataFrame,  # Printed numbers, from `printed_numbers`
 ) -> pd.DataFrame:  # Index as in `d`: value (NaN when the check gives none), agrees, why (of all checks)
     "Checks of every number that other printed numbers can confirm or contradict."
     found = [finding for check in CONSISTENCY_CHECKS for finding in check(printed)]
@@ -355,7 +355,7 @@ def cell_ledger(
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-4
 def parts_without_data(
-    paper: str = None,  # As for `cell_ledger`
+    paper: str = None,  # A key of `PAPER_PREFIXES`; all papers when None
 ) -> pd.DataFrame:  # Columns paper, table, data, reason
     "Parts of tables whose public data are missing here."
     return pd.DataFrame(
@@ -365,14 +365,14 @@ def parts_without_data(
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-5
 def contradicted_cells(
-    led: pd.DataFrame,  # From `cell_ledger`
+    led: pd.DataFrame,  # Status of every printed number, from `cell_ledger`
 ) -> pd.DataFrame:  # Its rows that were only checked, and failed
     "Printed numbers that other printed numbers contradict."
     return led[(led["status"] == CELL_STATUS[2]) & ~led["agrees"].fillna(True)]
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-6
 def status_counts(
-    led: pd.DataFrame,  # From `cell_ledger`
+    led: pd.DataFrame,  # Status of every printed number, from `cell_ledger`
     by=("paper", "table"),  # Columns to count by
 ) -> pd.DataFrame:  # One row per group in printed order: `CELL_STATUS`, cut, contradicted, numbers
     "Counts by status, of cut among the equal, and of contradicted among the only checked numbers."
@@ -386,16 +386,16 @@ class CellLedgerFacts(NamedTuple):
     "How many printed numbers have which status"
 
     numbers: int
-    recomputed: int  # From public data
-    equal: int  # Of these: at the printed precision
-    cut: int  # Of the equal: cut off, not rounded
-    different: int  # Of the recomputed
-    checked: int  # Against other printed numbers only
+    recomputed: int  # Numbers that public data decide
+    equal: int  # Recomputed numbers that are equal at the printed precision
+    cut: int  # Equal numbers that are cut off, not rounded
+    different: int  # Recomputed numbers that differ
+    checked: int  # Numbers that only other printed numbers can check
     missing: int  # Numbers that need a model or data that are not available
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #8c3fec76
 def cell_ledger_facts(
-    led: pd.DataFrame,  # From `cell_ledger`
+    led: pd.DataFrame,  # Status of every printed number, from `cell_ledger`
 ) -> CellLedgerFacts:
     "Counts of a ledger by status."
     count = led["status"].value_counts().reindex(CELL_STATUS, fill_value=0)

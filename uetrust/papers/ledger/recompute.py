@@ -119,7 +119,7 @@ def recomputes(
     data: str,  # Public data it needs, in words
     how: str,  # What is done with them
     rows: tuple = (),  # Rows that only these data decide
-    groups: tuple = (),  # Their groups of columns; all when empty
+    groups: tuple = (),  # Groups of columns of these rows; all groups when empty
 ) -> Callable:  # Decorator
     "Decorator that registers a function which recomputes numbers of a printed table."
 
