@@ -139,7 +139,7 @@ def metrics_worth(
 def sign_pattern(
     z: pd.Series,  # PRR of each metric in units of its null standard deviation
     rho: float,  # Correlation estimated from the other columns; it gets a row of its own
-    same: int = 14,  # Values of the commoner sign
+    same: int = 14,  # Number of values with the more common sign
 ) -> pd.DataFrame:  # rho, metrics_worth (effective number), p_sign_ei, p_mean_ei
     "How improbable one column is under each correlation between metrics."
     count = len(z)
@@ -159,7 +159,7 @@ def sign_pattern(
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #94830019-2
 def largest_significant_rho(
     z: pd.Series,  # PRR of each metric in units of its null standard deviation
-    same: int = 14,  # Values of the commoner sign
+    same: int = 14,  # Number of values with the more common sign
     alpha: float = 0.05,  # Level
 ) -> dict:  # 'sign', 'mean' -> correlation between metrics
     "Up to which correlation between metrics a column is significant."
@@ -295,9 +295,9 @@ class PrevalenceFacts(NamedTuple):
     "The most and the least common type of error"
 
     n: int  # Summaries
-    commonest: str
+    commonest: str  # Most common type of error
     highest: str  # Share of summaries with it: '23.4% [21.0%, 26.0%]'
-    rarest: str
+    rarest: str  # Least common type of error
     lowest: str  # Share of summaries with it, with its interval
     least_effect: float  # Smallest design effect: variance over that of independent summaries
     largest_effect: float
@@ -468,10 +468,10 @@ def length_lines(
 class WordCountFacts(NamedTuple):
     "How well the number of words finds errors, as an uncertainty"
 
-    strongest: str  # Error type with the largest PRR
-    prr: str  # With its interval
+    strongest: str  # Error type with the largest PRR of the number of words
+    prr: str  # This PRR with its interval
     above: list  # Error types whose interval is above 0
-    cells: int  # Tested, words and sentences
+    cells: int  # Tested cells: words and sentences, for each error type
     differing: list  # Cells that differ from a random order after Holm: 'sentences for EI (-0.21)'
 
 # %% ../../../nbs/10_papers/01_he2024/08_human_tables.ipynb #8ff14fe2

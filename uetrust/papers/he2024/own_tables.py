@@ -267,8 +267,8 @@ def _available(claim, tables):  # 'T7 11x9 of 16x9'
 
 
 def compare_verdicts(
-    printed: pd.DataFrame,  # Verdicts on the printed tables, from `claim_ledger`
-    own: pd.DataFrame,  # Verdicts on the own tables, from `claim_ledger`
+    printed: pd.DataFrame,  # Verdicts on printed tables, from `uetrust.papers.he2024.claims.claim_ledger`
+    own: pd.DataFrame,  # Verdicts on own tables, from `uetrust.papers.he2024.claims.claim_ledger`
     why: pd.Series,  # Why a run cannot decide a claim, from `not_applicable`
     tables: dict,  # The own tables
 ) -> pd.DataFrame:  # id, section, claim, apart, printed, own, same, satisfied, cells, at_hand, note

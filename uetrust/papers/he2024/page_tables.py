@@ -101,8 +101,8 @@ def first_places(
 class FirstPlaceFacts(NamedTuple):
     "The method that comes first under most single metrics"
 
-    metrics: int  # That rank the methods
-    method: str  # Before which no other comes first more often
+    metrics: int  # Metrics that rank the methods
+    method: str  # No other method comes first more often
     first: int  # Metrics under which it comes first
     surely: int  # Metrics under which the 95 % interval of its rank holds no other rank
 
@@ -162,7 +162,7 @@ def figure_totals(
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #e16d09d7
 def shuffled_figures(
     counts: pd.DataFrame,  # Counts by figure, from `figure_counts`
-) -> pd.DataFrame:  # Its rows with a count for shuffled names, with title: 'Figure 8 in its second reading'
+) -> pd.DataFrame:  # Rows of `counts` with shuffled names; title: 'Figure 8 in its second reading'
     "Figures over metrics or error types, which are tested against tables with shuffled names."
     rows = counts.dropna(subset="shuffled")
     second = rows["figure"].duplicated().map({True: " in its second reading", False: ""})
@@ -196,8 +196,8 @@ def shuffled_verdicts(
     )
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #543f10cd-2
-def method_spread() -> tuple[pd.DataFrame, float, dict]:  # For `uetrust.report.plots.plot_spread`
-    "Table 3, the standard deviation of chance, and what each metric judges."
+def method_spread() -> tuple[pd.DataFrame, float, dict]:  # Table, null SD, dimension of each metric
+    "Table 3 with its null standard deviation, for `uetrust.report.plots.plot_spread`."
     table = printed_tables()["T3"]
     return table, normal_null_sd(1906), {metric: metric_dimension(metric) for metric in table.index}
 
@@ -209,12 +209,12 @@ class ClaimFacts(NamedTuple):
     holds: int
     partly: int
     fails: int
-    undecided: int
-    supported: int  # Of those that hold: noise, thresholds and shuffled names do not explain them
-    unspecific: int  # Of the supported: true of more than half of the tables with shuffled names too
-    fragile: int  # Of those that hold: noise or another threshold changes the verdict
-    untestable: int  # Of those that hold: no numbers in these tables could have supported them
-    facts: int  # Of those that hold: facts about the paper
+    undecided: int  # Claims that no printed number decides
+    supported: int  # Claims that hold, and neither noise, thresholds nor shuffled names explain it
+    unspecific: int  # Supported claims that are true of more than half of the shuffled tables too
+    fragile: int  # Claims that hold, but noise or another threshold changes the verdict
+    untestable: int  # Claims that hold, but no numbers in these tables could have supported them
+    facts: int  # Claims that hold because they are facts about the paper
     threshold_sensitive: int  # Verdicts that change when the thresholds move by 0.1
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #4e119af2
@@ -242,12 +242,12 @@ class CorrelationFacts(NamedTuple):
 
     claims: int
     none_significant: int  # Claims that name no correlation with p below 0.05
-    weak_among_these: int  # Of those: claims of weak or absent correlations only
-    strong_among_these: int  # Of those: the others
-    jointly: int  # Of the others: their joint permutation p is below 0.05
+    weak_among_these: int  # Claims of `none_significant` about weak or absent correlations only
+    strong_among_these: int  # The other claims of `none_significant`
+    jointly: int  # Claims of `strong_among_these` whose joint permutation p is below 0.05
     weak: int  # Claims of weak or absent correlations only
-    shown: int  # Of the weak: shown by an equivalence test
-    out_of_reach: int  # Of the weak: so few observations could not have shown it
+    shown: int  # Weak claims that an equivalence test shows
+    out_of_reach: int  # Weak claims that so few observations could not have shown
     common: int  # Claims that hold of at least 5 % of the tables with shuffled names
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #73e1875e
@@ -275,15 +275,15 @@ def correlation_facts(
 class FewMethodsFacts(NamedTuple):
     "Claims that rest on rankings of few methods"
 
-    methods: int
-    smallest_p: float  # That a two-sided test of one correlation can reach
-    claims: int  # That rest on so many methods somewhere
-    holds: int  # Of these
+    methods: int  # Methods in a ranking
+    smallest_p: float  # Smallest two-sided p that one correlation can reach
+    claims: int  # Claims that rest on so many methods somewhere
+    holds: int  # Claims among these that hold
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #f4f59c32
 def few_methods_facts(
     ledger_rows: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`
-    methods: int = 4,
+    methods: int = 4,  # Methods in a ranking
 ) -> FewMethodsFacts:
     "How many claims rest on rankings of so many methods, and the smallest p of one such correlation."
     small = ledger_rows[ledger_rows["n_obs"] == methods]
@@ -296,7 +296,7 @@ class NoiseFacts(NamedTuple):
 
     claims: int
     noisy: int  # Claims whose verdict noise can change
-    unstable: int  # Of these: the same verdict in less than half of the noisy copies
+    unstable: int  # Noisy claims with the same verdict in less than half of the noisy copies
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #4160b1b9
 def noise_facts(
@@ -351,7 +351,7 @@ def missing_places(
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #ae7082de
 def filled_places(
-    run: OwnRun,
+    run: OwnRun,  # Own run in the names of the paper, from `own_run`
     banks_of_tables: pd.Series,  # Table -> bank, from `bank_of_table`
 ) -> pd.DataFrame:  # generator, tables ('T7, T8'), filled, places (rows and columns); a row per bank
     "How many rows and columns of the paper each bank fills."
@@ -366,7 +366,7 @@ def filled_places(
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #5ec0e9bf-3
 def own_verdicts(
     run: OwnRun,  # Own run in the names of the paper, from `own_run`
-) -> pd.DataFrame:  # As from `compare_verdicts`
+) -> pd.DataFrame:  # Both verdicts on each claim, columns as from `compare_verdicts`
     "Every claim, its verdict on the printed tables and on the own ones."
     own = claim_ledger(run.tables, draws=0, shuffles=0)
     return compare_verdicts(claim_ledger(draws=0, shuffles=0), own, not_applicable(run.cast), run.tables)
@@ -398,12 +398,12 @@ class ApplicableFacts(NamedTuple):
     "How many claims an own run can decide, and how many it does"
 
     claims: int
-    about_paper: int  # About the paper itself
-    one_bank: int  # Compare two datasets that one bank replaces
-    no_number: int  # Decided by no number
-    applicable: int  # The others
-    decided: int  # Of these
-    share: float  # Decided of the applicable
+    about_paper: int  # Claims about the paper itself
+    one_bank: int  # Claims that compare two datasets which one bank replaces
+    no_number: int  # Claims that no number decides
+    applicable: int  # The other claims
+    decided: int  # Applicable claims that the run decides
+    share: float  # Share of the applicable claims that the run decides
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #c40a7250
 def applicable_facts(
@@ -472,9 +472,9 @@ def shuffle_table(
 class AgreementFacts(NamedTuple):
     "How often an own run agrees with the paper's verdicts"
 
-    claims: int  # That both decide
+    claims: int  # Claims that the paper and the run both decide
     same: int  # Claims with the same verdict
-    share: float  # The same as a share
+    share: float  # Share of claims with the same verdict
     lo: float  # 95 % interval of the share, over texts drawn anew
     hi: float
     by_chance: float  # Share with shuffled names, on average
@@ -533,8 +533,8 @@ def sign_verdicts(
 class SignChangeFacts(NamedTuple):
     "How many claims about Table 10 depend on its sign"
 
-    decidable: int
-    changed: int  # With another verdict when the sign is corrected
+    decidable: int  # Claims that the run decides
+    changed: int  # Claims with another verdict when the sign is corrected
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #29b5d121
 def sign_change_facts(
@@ -617,10 +617,10 @@ def method_deviations(
 class PrintFacts(NamedTuple):
     "How far the cells of a run agree with the printed ones"
 
-    printed: int  # Cells
-    compared: int  # Cells with a test
+    printed: int  # Printed cells
+    compared: int  # Printed cells with a test
     inside: int  # Compared cells inside 95 % of what two runs differ by
-    share: float  # The same as a share
+    share: float  # Share of the compared cells inside
     holm: int  # Cells that differ after Holm's correction over all cells
     bh: int  # Cells that differ after correction by Benjamini and Hochberg
     same_sign: float  # Share of the compared cells
