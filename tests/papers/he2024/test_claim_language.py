@@ -197,9 +197,9 @@ def test_matrix_agreement_of_equal_tables_is_one():
     ],
 )
 def test_what_names_judges_metrics_or_figures_of_he_et_al_is_open_for_another_paper(cell):
-    asked = claim(section="C.1.3", decided_by="T3-T6")
+    own_claim = claim(section="C.1.3", decided_by="T3-T6")
     with pytest.raises(Undefined, match="can only be evaluated for He et al"):
-        evaluate_cell(NoisyTables(TABLES, paper="ice"), asked, cell)
+        evaluate_cell(NoisyTables(TABLES, paper="ice"), own_claim, cell)
 
 
 def test_matrix_agreement_is_spearmans_between_the_pairs_of_metrics():

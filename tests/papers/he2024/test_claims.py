@@ -542,7 +542,7 @@ def test_a_missing_prr_is_named():
     table = TABLES["T7"].copy()
     table.loc["UniEval (Consistency)", "MD"] = np.nan
     led = claim_ledger(TABLES | {"T7": table}, printed_claims().query("id=='4.2-17'"), draws=0)
-    assert led["note"][0] == "table T7 lacks a value in 'UniEval (Consistency)'"
+    assert led["note"][0] == "table T7 has no value in 'UniEval (Consistency)'"
 
 
 def test_another_run_moves_verdicts_and_changed_lists_them():
@@ -610,7 +610,7 @@ print(json.dumps(dict(
 
 
 def test_claims_of_another_paper_are_found_by_file_name(tmp_path):
-    "A small project folder with the files of an invented paper beside those of He et al."
+    "A small project folder with the files of an invented paper next to those of He et al."
     shutil.copy(root() / "settings.ini", tmp_path)
     (tmp_path / "nbs").mkdir()
     published = tmp_path / "data" / "published"

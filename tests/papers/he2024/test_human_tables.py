@@ -1,4 +1,4 @@
-"""Tables and sentences about people's labels: what is undefined is counted, and what metrics are worth."""
+"""Tables and facts about people's labels: what is undefined is counted, and what metrics are worth."""
 
 import numpy as np
 import pandas as pd
@@ -7,19 +7,21 @@ import pytest
 from uetrust.papers.he2024 import human_tables as people
 
 
-def test_an_undefined_prr_is_counted_and_no_perfect_method_is_promised():
-    ends = pd.DataFrame(dict(no_prr=[0.19, 0.14, 0.12]), ["SOAF", "CO", "TME"])
-    deviations = pd.DataFrame(dict(error=["EI"], null_sd=[0.25]))
-    index = pd.MultiIndex.from_tuples([("power_sd", "EI"), ("power_sd", "CO")], names=["band", "error"])
-    smallest = pd.DataFrame({100: [0.6, np.nan]}, index)
-    said = people.undefined_sentence(ends, deviations, smallest)
-    assert (
-        said.startswith("In 19% of the draws of 100 summaries")
-        and "no opinion is stated as fact" in said
-        and "; for CO even a perfect method" in said
-    )
-    every = people.undefined_sentence(ends, deviations, smallest.fillna(0.9))
-    assert every.endswith("±0.49 for extrinsic information (EI).")
+def test_errors_that_no_method_detects_are_named():
+    rows = [("power", "EI"), ("power", "CO"), ("power_sd", "EI"), ("power_sd", "CO")]
+    index = pd.MultiIndex.from_tuples(rows, names=["band", "error"])
+    smallest = pd.DataFrame({100: [0.5, 0.9, 0.6, np.nan], 1777: [0.1, np.nan, 0.1, 0.4]}, index)
+    assert people.undetectable_errors(smallest) == ["CO"]
+    assert people.undetectable_errors(smallest, 1777) == []
+    assert people.undetectable_errors(smallest, 1777, "power") == ["CO"]
+
+
+def test_the_most_and_the_least_common_error_are_named_with_their_intervals():
+    columns = dict(share=[0.2, 0.0169, 0.5], lo=[0.1, 0.01, 0.4], hi=[0.3, 0.03, 0.6])
+    common = pd.DataFrame(dict(error=["EI", "CO", "MR"], design_effect=[1.5, 0.9, 1.2], n=1777) | columns)
+    facts = people.prevalence_facts(common)
+    assert facts[:5] == (1777, "MR", "50.0% [40.0%, 60.0%]", "CO", "1.7% [1.0%, 3.0%]")
+    assert (facts.least_effect, facts.largest_effect) == (0.9, 1.5)
 
 
 def worth(count, rho):
@@ -37,15 +39,20 @@ def test_correlated_metrics_are_worth_as_many_independent_ones_as_their_mean_var
     assert (pattern[["p_sign_ei", "p_mean_ei"]].diff().iloc[1:] > 0).all(axis=None)
 
 
-@pytest.mark.parametrize("rho,says", [(0.25, "rho = 0.25, 15 metrics worth 3.3"), (-0.05, "worth 15.0")])
-def test_the_sentence_on_signs_says_what_the_metrics_are_worth(rho, says):
-    assert says.endswith(f"{worth(15, max(0, rho)):.1f}")
+@pytest.mark.parametrize("rho", [0.25, -0.05])
+def test_the_facts_about_signs_hold_what_the_metrics_are_worth(rho):
     signs = pd.DataFrame(
-        dict(agree_as_written=1, agree_as_run=14, of=15, rho_of_others=rho, p_sign_independent=0.001)
-        | dict(p_sign=0.1, p_mean=0.2, q_mean=0.3),
-        ["EI"],
+        dict(agree_as_written=[1, 8], agree_as_run=[14, 7], of=15, rho_of_others=[rho, 0.6])
+        | dict(p_sign_independent=0.001, p_sign=0.1, p_mean=0.2, q_mean=0.3),
+        ["EI", "CO"],
     )
-    assert says in people.sign_sentence(signs, dict(sign=0.2, mean=0.1), 0.4)
+    facts = people.column_sign_facts(signs)
+    assert facts.rho == rho and facts.worth == pytest.approx(worth(15, max(0, rho)))
+    assert (facts.metrics, facts.as_run, facts.as_written) == (15, 14, 1)
+    assert (facts.every_as_run, facts.every_as_written, facts.cells) == (21, 9, 30)
+    assert (facts.p_independent, facts.p_sign, facts.p_mean, facts.q_mean) == (0.001, 0.1, 0.2, 0.3)
+    assert (facts.lowest_rho, facts.highest_rho, facts.alike) == (rho, 0.6, ["EI"])
+    assert people.column_sign_facts(signs, "CO").as_run == 7
 
 
 def test_true_effects_of_the_power_study_rise_from_a_random_order_to_a_perfect_one():
@@ -63,8 +70,14 @@ def test_lengths_are_named_when_they_differ_after_holm():
             q=[0.001, 0.9, 0.049],
         )
     )
-    said = people.length_sentence(alone, 1777)
-    assert "The interval is above 0 for EI; after Holm over 3 cells" in said
-    assert said.endswith("words for EI (+0.31), sentences for EI (+0.12) differs from a random order.")
-    none = people.length_sentence(alone.assign(lo=-0.1, q=0.05), 1777)
-    assert "above 0 for none" in none and none.endswith("nothing differs from a random order.")
+    facts = people.word_count_facts(alone)
+    assert (facts.strongest, facts.prr, facts.above, facts.cells) == ("EI", "0.31 [0.20, 0.40]", ["EI"], 3)
+    assert facts.differing == ["words for EI (+0.31)", "sentences for EI (+0.12)"]
+    none = people.word_count_facts(alone.assign(lo=-0.1, q=0.05))
+    assert none.above == none.differing == []
+
+
+def test_an_error_moves_within_a_summary_when_its_interval_excludes_zero():
+    rows = [("first", "EI", 0.1, 0.2), ("last - first", "EI", -0.1, 0.2), ("last - first", "CO", -0.2, -0.1)]
+    position = pd.DataFrame([*rows, ("last - first", "MR", 0.1, 0.2)], columns=["place", "error", "lo", "hi"])
+    assert people.shifted_errors(position) == ["CO", "MR"]

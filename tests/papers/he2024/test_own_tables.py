@@ -29,7 +29,7 @@ reg = load_scores()
 TABLES, PRINTED = printed_tables(), claim_ledger(draws=0)
 
 
-def written(folder, bank, prr, left=(), lacks=()):
+def written(folder, bank, prr, left=(), missing=()):
     "A bank's results as the chapters write them"
     folder = Path(folder) / "tables"
     folder.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ def written(folder, bank, prr, left=(), lacks=()):
     pd.DataFrame(left, columns=["kind", "name", "why"]).to_csv(
         folder / f"cross--{bank}_left_out.csv", index=False
     )
-    pd.DataFrame(lacks, columns=["name", "lacks"]).to_csv(
+    pd.DataFrame(missing, columns=["name", "lacks"]).to_csv(
         folder / f"methods--{bank}_missing.csv", index=False
     )
 
@@ -93,7 +93,7 @@ def test_a_score_without_a_ranking_is_not_replaced_and_one_never_computed_is(tmp
         and scores.at["MTE", "note"] == "mte_he2024: the same for all texts"
     )
     assert (
-        scores.at["RDE", "note"] == "rde not computed (lacks train_states)"
+        scores.at["RDE", "note"] == "rde not computed (missing: train_states)"
         and "judge_wo_relevance_he2024" in scores.at["wo-GPT-3.5 (Relevance)", "note"]
     )
     assert list(ot.tables_of_run(scores.reset_index(), results)["T8"]) == ["MSP"]
@@ -232,8 +232,8 @@ def test_verdicts_on_copies_are_those_of_the_ledger(how):
             name: pd.DataFrame(copies[name][k], table.index, table.columns) for name, table in some.items()
         }
         led = claim_ledger(copy, draws=0).set_index("id")["verdict"]
-        asked = [id for id in codes.index if ot.not_applicable(ot.PAPER_MODELS)[id] == ""]
-        assert CLAIM_VERDICTS[codes.loc[asked, k].astype(int)].tolist() == led[asked].tolist()
+        applicable = [id for id in codes.index if ot.not_applicable(ot.PAPER_MODELS)[id] == ""]
+        assert CLAIM_VERDICTS[codes.loc[applicable, k].astype(int)].tolist() == led[applicable].tolist()
         assert set(led[led != "not decidable"].index) == set(codes.index)
 
 
@@ -371,8 +371,12 @@ def test_what_was_not_run_is_counted_and_named(tmp_path):
         and cover.at["T6", "note"] == "missing: SummaC, ECC"
         and cover.at["T7", "note"] == ""
     )
-    lost = cells[cells["row"].eq("ROUGE-L") & cells["table"].eq("T6")]
-    assert len(lost) == 3 and lost[["p", "holm", "bh"]].isna().all(axis=None) and lost["inside"].isna().all()
+    missing = cells[cells["row"].eq("ROUGE-L") & cells["table"].eq("T6")]
+    assert (
+        len(missing) == 3
+        and missing[["p", "holm", "bh"]].isna().all(axis=None)
+        and missing["inside"].isna().all()
+    )
     with pytest.raises(ValueError, match="none of the banks aeslc--llama-2-7b-chat.*given are none"):
         ot.compare_with_print({})
 
@@ -470,12 +474,13 @@ def test_the_page_reads_a_finished_paper_profile(tmp_path, monkeypatch):
     for cell in nbformat.read(ROOT / "nbs/experiments/he2024/04_against_print.ipynb", 4).cells:
         if cell.cell_type == "code":
             exec(cell.source.replace('profile = "smoke"', 'profile = "paper"'), space)
-    said = json.loads((tmp_path / "paper" / "pages" / "against_print.json").read_text())
-    text = " ".join(said["text"])
+    report = json.loads((tmp_path / "paper" / "pages" / "against_print.json").read_text())
+    text = " ".join(report["text"])
     assert (
-        "SYNTHETIC" not in text + str(said["figures"])
-        and "T3: the bank aeslc--llama-2-7b-chat was not run" in text
-        and "T8 CTC, MTE" in text
-        and "774 of 960 printed cells are compared" in text
+        "SYNTHETIC" not in text + str(report["figures"])
+        and "T8, CTC, MTE" in text
+        and "covers 774 of 960 printed cells" in text
     )
+    cover = pd.read_csv(tmp_path / "paper" / "tables" / "against_print_coverage.csv", index_col="table")
+    assert cover.at["T3", "note"] == "the bank aeslc--llama-2-7b-chat was not run"
     assert (pd.read_csv(tmp_path / "paper" / "tables" / "against_print.csv")["table"] != "T3").all()

@@ -176,7 +176,7 @@ def test_a_figure_of_another_run():
     assert figure_table(40, given=other).table.loc["EigV", "SOAF"] == 1.1169
     with pytest.raises(ValueError, match="needs table T11; given are"):
         figure_table(40, given={"T3": TABLES["T3"]})
-    with pytest.raises(ValueError, match="T5 lacks: UniEval"):
+    with pytest.raises(ValueError, match="T5 does not have: UniEval"):
         figure_table(16, given={"T5": TABLES["T5"].drop(index="UniEval (Relevance)")})
     with pytest.raises(ValueError, match="figures are 3 to 41, got 2"):
         figure_table(2)

@@ -271,5 +271,16 @@ def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypat
 
 
 @needs_data
-def test_readme_and_index_say_what_the_ledger_says(led):
-    assert ledger.ledger_headline(led) in (root() / "README.md").read_text()
+def test_readme_says_what_the_ledger_says(led):
+    facts, readme = ledger.cell_ledger_facts(led), (root() / "README.md").read_text()
+    assert f"print {facts.numbers:,} numbers. {facts.recomputed} can be recomputed" in readme
+    assert f"{facts.equal} are equal" in readme and f"({facts.cut} of them cut" in readme
+    assert f"{facts.different} differ. {facts.checked:,} can only be checked" in readme
+    assert f"and {facts.missing} need a model or data" in readme
+
+
+def test_every_number_has_one_status():
+    status, how = [*ledger.CELL_STATUS, ledger.CELL_STATUS[0]], ["rounded", "", "", "", "cut"]
+    facts = ledger.cell_ledger_facts(pd.DataFrame(dict(status=status, how=how)))
+    assert facts == (5, 3, 2, 1, 1, 1, 1)
+    assert facts.numbers == facts.recomputed + facts.checked + facts.missing

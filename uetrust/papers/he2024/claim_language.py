@@ -33,7 +33,7 @@ from uetrust.papers.he2024.published import (
 )
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #6a1fe5d2
-# Noise of a cell of Tables 10 and 11, between 0.25 (extrinsic information) and 0.78 (opinion as fact)
+# Noise of a cell of Tables 10 and 11; the null is 0.25 (extrinsic information) to 0.78 (opinion as fact)
 HUMAN_NOISE_SD = 0.3
 
 
@@ -46,22 +46,12 @@ def _noise_sd(
     settings = table_settings().loc[table]
     return normal_null_sd(settings["n"]) if settings["kind"] == "UE-NLG" else HUMAN_NOISE_SD
 
-# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #6a1fe5d2-1
-class NoisyTables:
-    "PRR tables and noisy copies of them; arrays and correlations are computed when first asked for"
-
-    def __init__(
-        self,
-        given: dict,  # Tables 'T3' to 'T11', rows x columns
-        draws: int = 0,  # Noisy copies; only the tables of He et al. have a known noise
-        seed: int = 0,  # Of the noise; each table has its own stream, so a missing table changes no other
-        paper: str = HE2024,  # Paper whose printed tables decide the facts
-    ):
-        if draws and paper != HE2024:
-            raise ValueError(f"the noise of the tables of {paper!r} is not known, so draws must be 0")
-        self.draws, self.seed, self.paper = draws, seed, paper
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #289a7087
+class _GivenTables:
+    # PRR tables by name, and the positions of their rows and columns
+    def __init__(self, given, paper):
+        self.paper = paper
         self.given = {name: score_frame(table, name) for name, table in given.items()}
-        self._arrays, self._correlations = {}, {}
         self._kinds = table_settings()["kind"].to_dict() if paper == HE2024 else {}
         self._positions = {
             (name, axis): {label: i for i, label in enumerate(table.axes[axis == "cols"])}
@@ -74,20 +64,10 @@ class NoisyTables:
             raise Undefined(f"table {table} is missing; given are {preview(self.given, 9) or 'none'}")
         return self.given[table]
 
-    def printed(self, table):  # Of the paper, for facts
+    def printed(self, table):  # Table of the paper, for facts
         if table not in (known := printed_tables(self.paper)):
             raise Undefined(f"the paper {self.paper!r} has no table {table}; it has {preview(known, 20)}")
         return known[table]
-
-    def array(self, table):  # Shape [1+draws, rows, columns]
-        if table not in self._arrays:
-            given = self.frame(table).to_numpy()
-            noise = np.random.default_rng([self.seed, int(table[1:])]).standard_normal(
-                (self.draws, *given.shape)
-            )
-            sd = _noise_sd(table) if self.paper == HE2024 else 0.0
-            self._arrays[table] = np.concatenate([given[None], given + sd * noise])
-        return self._arrays[table]
 
     def positions(self, table, names, axis):
         self.frame(table)
@@ -96,24 +76,33 @@ class NoisyTables:
             raise Undefined(f"table {table} has no {axis[:-1]} {preview(map(repr, missing))}")
         return [known[name] for name in names]
 
+    def compared_axis(self, table):  # 'rows' or 'cols': what is compared over judges that differ in level
+        return "rows" if self._kinds.get(table, "UE-NLG") != "UE-NLG" else "cols"
+
+    def observations(self, table, axis="rows"):  # Under a correlation of two rows, or of two columns
+        return self.frame(table).shape[axis == "rows"]
+
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #569bd6db
+class _TableValues(_GivenTables):
+    # Values and correlations of tables; `array` of a subclass gives a table and its copies
     def prr(self, table, rows=None, cols=None):  # Shape [1+draws, rows, columns]
+        sides = zip((rows, cols), ("rows", "cols"), self.frame(table).shape, strict=True)
         i, j = (
             self.positions(table, names, axis) if names is not None else range(size)
-            for names, axis, size in zip((rows, cols), ("rows", "cols"), self.frame(table).shape, strict=True)
+            for names, axis, size in sides
         )
         values = self.array(table)[:, i][:, :, j]
         if np.isnan(values[0]).any():
             gaps = np.flatnonzero(np.isnan(values[0]).any(1))
-            lacking = preview(repr(self.frame(table).index[i[k]]) for k in gaps)
-            raise Undefined(f"table {table} lacks a value in {lacking}")
+            incomplete = preview(repr(self.frame(table).index[i[k]]) for k in gaps)
+            raise Undefined(f"table {table} has no value in {incomplete}")
         return values
 
     def _among(self, table, names, axis, *places):  # Correlations at some places, if all are defined
         if (table, axis) not in self._correlations:
             array = self.array(table)
-            self._correlations[table, axis] = rank_correlations(
-                array if axis == "rows" else np.swapaxes(array, 1, 2)
-            )
+            turned = array if axis == "rows" else np.swapaxes(array, 1, 2)
+            self._correlations[table, axis] = rank_correlations(turned)
         rho = self._correlations[table, axis][:, *places]
         if np.isnan(rho[0]).any():
             raise Undefined(
@@ -130,18 +119,42 @@ class NoisyTables:
         names = [first, second]
         return self._among(table, names, axis, *self.positions(table, names, axis))
 
-    def compared_axis(self, table):  # Where the things stand that are compared over judges with levels
-        return "rows" if self._kinds.get(table, "UE-NLG") != "UE-NLG" else "cols"
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #6a1fe5d2-1
+class NoisyTables(_TableValues):
+    "PRR tables and noisy copies of them; arrays and correlations are computed at the first request"
 
-    def observations(self, table, axis="rows"):  # Under a correlation of two rows, or of two columns
-        return self.frame(table).shape[axis == "rows"]
+    def __init__(
+        self,
+        given: dict,  # Tables 'T3' to 'T11', rows x columns
+        draws: int = 0,  # Noisy copies; only the tables of He et al. have a known noise
+        seed: int = 0,  # Seed of the noise; each table has its own, so a missing table changes no other
+        paper: str = HE2024,  # Paper whose printed tables decide the facts
+    ):
+        if draws and paper != HE2024:
+            raise ValueError(f"the noise of the tables of {paper!r} is not known, so draws must be 0")
+        super().__init__(given, paper)
+        self.draws, self.seed = draws, seed
+        self._arrays, self._correlations = {}, {}
+
+    def array(self, table):  # Shape [1+draws, rows, columns]
+        if table not in self._arrays:
+            given, draws = self.frame(table).to_numpy(), self.draws
+            rng = np.random.default_rng([self.seed, int(table[1:])])
+            noise = rng.standard_normal((draws, *given.shape))
+            sd = _noise_sd(table) if self.paper == HE2024 else 0.0
+            self._arrays[table] = np.concatenate([given[None], given + sd * noise])
+        return self._arrays[table]
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #c342c962
 class CopiedTables(NoisyTables):
     "Tables, and others of the same shape instead of noisy copies"
 
-    def __init__(self, given, copies, paper=HE2024):
-        # copies: table -> [draws, rows, columns]; NaN where a draw has no value
+    def __init__(
+        self,
+        given: dict,  # Tables 'T3' to 'T11', rows x columns
+        copies: dict,  # Table -> [draws, rows, columns]; NaN where a draw has no value
+        paper: str = HE2024,  # Paper whose printed tables decide the facts
+    ):
         super().__init__(given, 0, paper=paper)
         self.draws = len(next(iter(copies.values()), ()))
         self.copies = {name: np.nan_to_num(copy) for name, copy in copies.items()}
@@ -156,10 +169,10 @@ class CopiedTables(NoisyTables):
 def shuffled_tables(
     given: dict,  # Tables 'T3' to 'T11', rows x columns
     draws: int = 1999,  # Shuffled copies
-    seed: int = 0,  # Of the shuffles; each table has its own stream
+    seed: int = 0,  # Seed of the shuffles; each table has its own stream
     paper: str = HE2024,  # Paper whose tables they are
 ) -> CopiedTables:  # The tables with their shuffled copies
-    "Copies of tables with names shuffled inside each metric or error type; its level is kept."
+    "Copies of tables with names shuffled inside each metric or error type, which keeps its level."
     bench, copies = NoisyTables(given, paper=paper), {}
     for name, table in bench.given.items():
         turned = bench.compared_axis(name) == "rows"
@@ -202,7 +215,7 @@ SECTION_DIMENSION = dict(
         strict=True,
     )
 )
-EQUIVALENT_METHODS = "ECC", "LexSim", "EigV"  # Methods said to be interchangeable
+EQUIVALENT_METHODS = "ECC", "LexSim", "EigV"  # Methods that the paper calls interchangeable
 
 
 def _claim_dimension(
@@ -243,7 +256,17 @@ def _each_pair(rho):  # Upper triangles of correlation matrices, shape [draws, p
 def _with_others(rho, k):  # Row k of correlation matrices without its diagonal
     return np.delete(rho[:, k], k, axis=1)
 
-# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a9ae4a27
+
+@cache
+def _figure_rows(number):  # Names of the rows of a figure, and its table
+    return list(figure_table(number).table.index), f"T{correlation_figures()['source_table'][number]}"
+
+
+def _figure_correlations(bench, number):
+    names, table = _figure_rows(int(number))
+    return names, bench.correlations(table, names), bench.observations(table)
+
+
 @_add_pattern(r"rho_(?P<axis>rows|cols)\((?P<table>T\d+); (?P<first>.+) ~ (?P<second>.+)\)", "rho")
 def _rho(bench, claim, axis, table, first, second):
     "Spearman correlation of two rows over the columns, or of two columns over the rows"
@@ -254,6 +277,46 @@ def _rho(bench, claim, axis, table, first, second):
 def _value(bench, claim, table, row, col):
     "One PRR of a table, or the mean of a row"
     return bench.prr(table, [row], None if col == "RowMean" else [col]).mean((1, 2)), 0
+
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59
+class EvaluatedCell(NamedTuple):
+    "Value of a cell of a claim"
+
+    kind: str  # 'rho', 'derived', 'prr' or 'fact'
+    values: np.ndarray  # Shape [1+draws]; entry 0 without noise; true and false are 1 and 0
+    n: int  # Observations under its correlations, 0 if there are none
+    levels: bool = (
+        False  # Do the observations of a single correlation differ in level (metrics, error types)?
+    )
+
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59-1
+def find_pattern(
+    claim,  # Claim, for the error message
+    text: str,  # One cell of the claim
+) -> tuple[Pattern, dict]:  # The pattern, and its arguments
+    "Pattern that matches a cell, and the values of its groups."
+    for form_ in PATTERNS:
+        if match := form_.pattern.fullmatch(text):
+            return form_, match.groupdict()
+    raise ValueError(
+        f"claim {claim.id}: no pattern matches the cell {text!r}; "
+        f"uetrust.papers.he2024.claim_language.claim_patterns() lists the {len(PATTERNS)} patterns"
+    )
+
+# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59-2
+def evaluate_cell(
+    noisy_tables: NoisyTables,  # Tables and their noisy copies
+    claim,  # Claim: a row of `published.claims()` as a named tuple
+    text: str,  # One of its cells
+) -> EvaluatedCell:  # kind, values, n
+    "Value of a cell on all draws; `Undefined` when a table, row, column or value is missing."
+    form_, groups = find_pattern(claim, text)
+    if form_.he2024 and noisy_tables.paper != HE2024:
+        raise Undefined(f"the cell {text!r} can only be evaluated for He et al. (2024)")
+    values, n = form_.fn(noisy_tables, claim, **groups)
+    values = np.broadcast_to(np.asarray(values, float), 1 + noisy_tables.draws)
+    levels = form_.kind == "rho" and noisy_tables.compared_axis(groups["table"]) == groups["axis"]
+    return EvaluatedCell(form_.kind, values, n, levels)
 
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a9ae4a27-1
 @_add_pattern(r"rho\((?P<table>T\d+)\[(?P<row>[^\]]+)\], (?P<human_table>T\d+) Row Mean\)", "derived")
@@ -304,7 +367,7 @@ def _largest(bench, claim, table, first, second):
     largest = (bench.correlation(table, first, second, "cols") > others).all(0)
     return largest, bench.observations(table, "cols")
 
-# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #a7c5ffa9-1
+
 @_add_pattern(r"(?P<table>T\d+): some pair(?P<every> of metrics)? has rho < (?P<bound>[01])", "derived")
 def _some_pair_below(bench, claim, table, every, bound):
     "Two metrics of the table (or of the claim's dimension) correlate below 0 or 1"
@@ -312,16 +375,6 @@ def _some_pair_below(bench, claim, table, every, bound):
         raise Undefined("only metrics of He et al. (2024) have a dimension; say 'some pair of metrics'")
     names = list(bench.printed(table).index) if every else _metrics_of(table, _claim_dimension(claim))
     return (_each_pair(bench.correlations(table, names)) < int(bound)).any(1), bench.observations(table)
-
-
-@cache
-def _figure_rows(number):  # Names of the rows of a figure, and its table
-    return list(figure_table(number).table.index), f"T{correlation_figures()['source_table'][number]}"
-
-
-def _figure_correlations(bench, number):
-    names, table = _figure_rows(int(number))
-    return names, bench.correlations(table, names), bench.observations(table)
 
 
 @_add_pattern(
@@ -546,49 +599,9 @@ def _text_uses_one_prompt(bench, claim):
     cells = printed["cells"][about_figures].str.split(" | ", regex=False).explode()
     return not cells.str.contains(r"T[3-6]\b.*\b(?:wo|wi-gt|wi-in)-GPT").any(), 0
 
-# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59
-class EvaluatedCell(NamedTuple):
-    "Value of a cell of a claim"
-
-    kind: str  # As in `Pattern`
-    values: np.ndarray  # Shape [1+draws]; entry 0 without noise; true and false are 1 and 0
-    n: int  # Observations under its correlations, 0 if there are none
-    levels: bool = (
-        False  # Do the observations of a single correlation differ in level (metrics, error types)?
-    )
-
-# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59-1
-def find_pattern(
-    claim,  # Claim, for the error message
-    text: str,  # One cell
-) -> tuple[Pattern, dict]:  # The form, and its arguments
-    "Pattern that matches a cell, and the values of its groups."
-    for form_ in PATTERNS:
-        if match := form_.pattern.fullmatch(text):
-            return form_, match.groupdict()
-    raise ValueError(
-        f"claim {claim.id}: no pattern matches the cell {text!r}; "
-        f"uetrust.papers.he2024.claim_language.claim_patterns() lists the {len(PATTERNS)} patterns"
-    )
-
-# %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59-2
-def evaluate_cell(
-    noisy_tables: NoisyTables,  # Tables and their noisy copies
-    claim,  # Claim: a row of `published.claims()` as a named tuple
-    text: str,  # One of its cells
-) -> EvaluatedCell:  # kind, values, n
-    "Value of a cell on all draws; `Undefined` when a table, row, column or value is missing."
-    form_, groups = find_pattern(claim, text)
-    if form_.he2024 and noisy_tables.paper != HE2024:
-        raise Undefined(f"the cell {text!r} can only be evaluated for He et al. (2024)")
-    values, n = form_.fn(noisy_tables, claim, **groups)
-    values = np.broadcast_to(np.asarray(values, float), 1 + noisy_tables.draws)
-    levels = form_.kind == "rho" and noisy_tables.compared_axis(groups["table"]) == groups["axis"]
-    return EvaluatedCell(form_.kind, values, n, levels)
-
 # %% ../../../nbs/10_papers/01_he2024/02_claim_language.ipynb #8434da59-3
 def claim_patterns(
-    paper: str = HE2024,  # As for `printed_claims`
+    paper: str = HE2024,  # Paper: the prefix of its file `<paper>_claims.csv`
 ) -> pd.DataFrame:  # Columns kind, pattern, meaning, cells (of the paper's claims that it matches)
     "Patterns of the language."
     with_cells = [claim for claim in printed_claims(paper).itertuples() if claim.cells]

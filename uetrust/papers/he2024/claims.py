@@ -26,7 +26,7 @@ from .claim_language import NoisyTables, evaluate_cell, shuffled_tables
 from .published import HE2024, printed_claims, printed_tables
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #c96c93a7
-CELL_TESTS = {  # v: value of a cell, S: from here on a correlation is strong, Z: below it there is none
+CELL_TESTS = {  # v: value of a cell; S: smallest strong correlation; Z: below this there is none
     ">= S": lambda v, S, Z: v >= S,
     "<= -S": lambda v, S, Z: v <= -S,
     "v < S": lambda v, S, Z: v < S,
@@ -42,7 +42,7 @@ CELL_TESTS = {  # v: value of a cell, S: from here on a correlation is strong, Z
 }
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #c96c93a7-1
-QUANTIFIERS = {  # k of n cells are as claimed; with 'none of' these are the cells that fail the test
+QUANTIFIERS = {  # k of n cells are as claimed; with 'none of', these cells fail the test
     "all of": lambda k, n: k == n,
     "none of": lambda k, n: k == n,
     "at least one of": lambda k, n: k >= 1,
@@ -119,6 +119,10 @@ NEEDED_CELLS = {  # Of n cells, so that the quantifier is met
 def _direction(part):  # In which a cell of the part is claimed to lie: 1, -1, or 0 for none
     return CELL_DIRECTIONS.get(part.test, 0) * (-1 if part.quantifier == "none of" else 1)
 
+
+def _weak_side(part):  # Side of the equivalence test that a part needs; None for no test
+    return None if part.quantifier == "none of" else WEAK_TESTS.get(part.test)
+
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #eed3107d-1
 def _joint_test(parts, cells, quoted, strong, none):  # Cells on shuffled tables, entry 0 as given
     values = np.array([cell.values for cell in cells])
@@ -136,11 +140,7 @@ def _joint_test(parts, cells, quoted, strong, none):  # Cells on shuffled tables
     at_least = [float((key >= bound).mean()) for bound in (key[0], key.max())]
     return dict(shuffle_share=share, joint_p=at_least[0], joint_p_least=at_least[1])
 
-
-def _weak_side(part):  # Side of the equivalence test that a part asks for; None for no test
-    return None if part.quantifier == "none of" else WEAK_TESTS.get(part.test)
-
-
+# %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #c7ce2d47
 def _equivalence(parts, cells, margin):
     p, least, weak, start = [], [], 0, 0
     for part in parts:
@@ -177,7 +177,7 @@ def _stability(parts, cells, quoted, strong, none):  # Verdict, cells as claimed
     )
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #08d284aa-1
-def _two_sided_p(values):  # Permutation p of entry 0 among the others, twice the smaller tail
+def _two_sided_p(values):  # Permutation p of entry 0 among the others: twice the smaller tail
     rest = values[1:]
     tails = [1 + (rest <= values[0]).sum(), 1 + (rest >= values[0]).sum()]
     return min(1, 2 * min(tails) / (1 + len(rest)))
@@ -195,6 +195,13 @@ def _significance(cells, shuffled):  # Observations and significance of the corr
         significant_cells=int((np.array(p) < 0.05).sum()) if known else None,
         correlation_cells=len(correlations),
     )
+
+# %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #837dc775
+LEDGER_COLUMNS = (
+    "id section where claim decided_by predicate satisfied cells verdict threshold_sensitive stability n_obs "
+    "significant_cells correlation_cells shuffle_share joint_p joint_p_least weak_cells equivalence "
+    "equivalence_p margin note"
+).split()
 
 
 def _verdict_row(bench, shuffled, claim, strong, none, margin):
@@ -215,32 +222,6 @@ def _verdict_row(bench, shuffled, claim, strong, none, margin):
         **_equivalence(parts, cells, margin),
         note="",
     )
-
-# %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #08d284aa-2
-LEDGER_COLUMNS = [
-    "id",
-    "section",
-    "where",
-    "claim",
-    "decided_by",
-    "predicate",
-    "satisfied",
-    "cells",
-    "verdict",
-    "threshold_sensitive",
-    "stability",
-    "n_obs",
-    "significant_cells",
-    "correlation_cells",
-    "shuffle_share",
-    "joint_p",
-    "joint_p_least",
-    "weak_cells",
-    "equivalence",
-    "equivalence_p",
-    "margin",
-    "note",
-]
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #08d284aa-3
 def claim_ledger(
@@ -284,10 +265,10 @@ def claim_ledger(
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #7d6b7b73
 def correlation_evidence(
-    led: pd.DataFrame,  # From `claim_ledger`
+    led: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`
     alpha: float = 0.05,  # Level
 ) -> dict:  # Number of claims of each kind
-    "What joint tests and equivalence tests say of the holding claims that name correlations."
+    "Joint tests and equivalence tests of the claims that hold and name correlations, counted."
     rho = led[(led["verdict"] == "holds") & (led["correlation_cells"].fillna(0) > 0)]
     weak, low = rho["weak_cells"] == rho["correlation_cells"], rho["joint_p"] < alpha
     often, none = rho["shuffle_share"] >= alpha, rho["significant_cells"] == 0
@@ -309,9 +290,9 @@ def correlation_evidence(
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #7d6b7b73-1
 def verdict_totals(
-    led: pd.DataFrame,  # From `claim_ledger`
+    led: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`
 ) -> pd.Series:  # Number of claims of each kind
-    "Counts of verdicts, and of holding claims without statistical support."
+    "Counts of verdicts, and of claims that hold without statistical support."
     holding = led[led["verdict"] == "holds"]
     rho = holding[holding["correlation_cells"].fillna(0) > 0]
     noisy = holding[holding["stability"].notna()]
@@ -333,8 +314,8 @@ def verdict_totals(
 
 # %% ../../../nbs/10_papers/01_he2024/03_claims.ipynb #dcb3af14
 def _changed_verdicts(
-    before: pd.DataFrame,  # From `claim_ledger`
-    after: pd.DataFrame,  # From `claim_ledger`, on other tables or with other thresholds
+    before: pd.DataFrame,  # Claims with their verdicts, from `claim_ledger`
+    after: pd.DataFrame,  # Verdicts on other tables or with other thresholds, from `claim_ledger`
 ) -> pd.DataFrame:  # Columns id, claim, before, after, note: the claims whose verdict differs
     "Claims with another verdict on another set of tables."
     both = before[["id", "claim", "verdict"]].merge(

@@ -19,10 +19,9 @@ from ...evaluation.weights import midranks, rank_weights, sum_of_squares
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #d55ea2ca
 def clustered_mean(
-    # One row per unit (a summary, a sentence), one column per quantity; True counts as 1
-    table: pd.DataFrame,
+    table: pd.DataFrame,  # Units (summaries, sentences) x quantities; True counts as 1
     documents,  # Document of each row
-) -> pd.DataFrame:  # Row per column of `x`: mean, se, lo, hi (95 %), design_effect (NaN for a constant), n
+) -> pd.DataFrame:  # Row per column: mean, se, lo, hi (95 %), design_effect (NaN for a constant), n
     "Means with a jackknife standard error over documents."
     values, keep = table.to_numpy(float), delete_one_counts(cluster_ids(documents, len(table)))
     mean, se = values.mean(0), jackknife_se(keep @ values / keep.sum(1)[:, None])
@@ -104,7 +103,7 @@ def label_permutation_p(
     labels,  # Label of each row, such as its system
     blocks,  # Labels are shuffled among the rows of one block
     draws: int = 999,  # Shuffles
-    seed: int = 0,  # Their seed
+    seed: int = 0,  # Seed of the shuffles
 ) -> pd.Series:  # p per column, at least 1/(draws+1)
     "p-values of a permutation test of labels within blocks (between-label sum of squares)."
     centred, rng = (values - values.mean()).to_numpy(float), np.random.default_rng(seed)
@@ -127,7 +126,7 @@ def label_permutation_p(
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #07380479
 def _null_area_sd(
     risk: np.ndarray,  # Risks, shape [...,n]
-    area: str = "mean",  # As in `rank_weights`
+    area: str = "mean",  # Area under the rejection curve, 'mean' or 'sum'
 ) -> tuple[np.ndarray, np.ndarray]:  # SD of the area of a random order, gain of a perfect order; shape [...]
     "Null standard deviation of the area, and the perfect gain (quotient: of PRR); NaN for constant risks."
     n = risk.shape[-1]
@@ -149,18 +148,18 @@ def _random_subsets(
     count = np.bincount(ids)
     if n > len(count):
         units = "summaries" if documents is None else "documents"
-        raise ValueError(f"{n} summaries were asked for, but there are only {len(count)} {units}")
+        raise ValueError(f"{n} summaries were requested, but there are only {len(count)} {units}")
     which = rng.random((draws, len(count))).argsort(1)[:, :n]
     first = (np.cumsum(count) - count)[which]
     return ids.argsort(kind="stable")[first + np.floor(rng.random(which.shape) * count[which]).astype(int)]
 
-
+# %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #e2e3869a
 def subset_null_sd(
     quality: pd.DataFrame,  # Quality, one row per summary and one column per kind of error; larger is better
     n: int,  # Size of the subsets
-    draws: int = 2000,  # Number of subsets
-    seed: int = 42,  # Their seed
-    documents=None,  # As in `_random_subsets`
+    draws: int = 2000,  # Number of subsets to draw
+    seed: int = 42,  # Seed of the subsets
+    documents=None,  # Document of each summary: draw at most one of a document; any when None
 ) -> pd.DataFrame:  # Per kind: null_sd and null_sd_sum_area, each with _q25 and _q75; undefined, n
     "Null SD of PRR over random subsets (median, quartiles); undefined: share of subsets without PRR."
     subsets = _random_subsets(len(quality), n, draws, np.random.default_rng(seed), documents)
@@ -183,7 +182,7 @@ def _null_sd_table(
     documents,  # Document of each summary
     n: int = 100,  # Summaries in the experiment
     draws: int = 10_000,  # Sets of summaries, at most one of a dialogue
-    seed: int = 42,  # Their seed
+    seed: int = 42,  # Seed of the sets
 ) -> pd.DataFrame:  # error_type, name, affected_per_100, null_sd and others of `subset_null_sd`, n, measured
     "Rounded null SD of PRR by error type, as `uetrust.papers.he2024.published.human_error_types` reads it."
     columns = ["null_sd", "null_sd_q25", "null_sd_q75", "null_sd_sum_area"]
@@ -202,11 +201,11 @@ def _null_sd_table(
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #db20910e
 def null_prr(
-    quality: pd.DataFrame,  # As in `subset_null_sd`
+    quality: pd.DataFrame,  # Quality, one row per summary and one column per kind of error; larger is better
     n: int,  # Size of the subsets
     draws: int = 2000,  # Number of subsets, each with one random order
-    seed: int = 42,  # Their seed
-    documents=None,  # As in `_random_subsets`
+    seed: int = 42,  # Seed of subsets and orders
+    documents=None,  # Document of each summary: draw at most one of a document; any when None
 ) -> pd.DataFrame:  # PRR, one row per draw and one column per kind of error; NaN for a subset without it
     "PRR (mean area) of random orders of random subsets."
     rng = np.random.default_rng(seed)
@@ -230,10 +229,10 @@ def tail_p(
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #db20910e-2
 def document_null_sd(
-    quality: pd.DataFrame,  # As in `subset_null_sd`
+    quality: pd.DataFrame,  # Quality, one row per summary and one column per kind of error; larger is better
     documents,  # Document of each summary
     draws: int = 2000,  # Random orders of the documents
-    seed: int = 42,  # Their seed
+    seed: int = 42,  # Seed of the orders
 ) -> pd.Series:  # Standard deviation of PRR per kind of error
     "Null SD of PRR for random orders of documents: all summaries of a document are equally uncertain."
     by_document = np.random.default_rng(seed).random((len(set(documents)), draws))
@@ -258,7 +257,7 @@ def _gain(risk, uncertainty):  # Mean area of a random order minus that of the o
 def prr_by_strength(
     quality,  # Quality of all summaries, larger is better, not constant, shape [N]
     draws: int = 50,  # Noise vectors behind each mean
-    seed: int = 42,  # Their seed
+    seed: int = 42,  # Seed of the noise
     steps: int = 40,  # Strengths between 0 and 1
 ) -> pd.DataFrame:  # strength, prr and turned (PRR of the reversed order), means over the noise
     "PRR by strength of the signal in a simulated uncertainty."
@@ -314,11 +313,11 @@ def prr_power(
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #69d05ab0-1
 def detectable_prr(
-    powers: pd.DataFrame,  # As from `prr_power`
-    level: float = 0.8,  # Power wanted
+    powers: pd.DataFrame,  # Power by size and effect, from `prr_power`
+    level: float = 0.8,  # Required power
     column: str = "power",  # 'power' or 'power_sd'
 ) -> pd.Series:  # Index n; NaN where even the largest effect has less power
-    "Smallest PRR with the wanted power, by linear interpolation between the effects."
+    "Smallest PRR with the required power, by linear interpolation between the effects."
 
     def smallest(rows):
         rising = np.maximum.accumulate(rows[column])
@@ -370,7 +369,7 @@ def errors_by_length(
 
 # %% ../../../nbs/10_papers/01_he2024/04_human.ipynb #5609c4a4
 def errors_by_position(
-    sentences: pd.DataFrame,  # As from `uetrust.data.loaders.tofueval`
+    sentences: pd.DataFrame,  # Annotated sentences, from `uetrust.data.loaders.tofueval`
     errors=tuple(TOFU_ERRORS),  # Columns of booleans
     most: int = 5,  # Later places count as this one
 ) -> pd.DataFrame:  # Row per (place, error), place '1'.. or 'first', 'middle', 'last', 'last - first'

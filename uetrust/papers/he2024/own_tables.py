@@ -7,8 +7,8 @@ __all__ = ['REGISTERED_METHODS', 'JUDGED_DIMENSIONS', 'REGISTERED_METRICS', 'PAP
            'ABOUT_PAPER', 'ONE_BANK_FOR_TWO', 'UNDECIDED', 'HALF_PRINTED_DIGIT', 'Z_95', 'ModelMapping',
            'bank_of_table', 'BankResult', 'read_results', 'scores_of_tables', 'tables_of_run', 'scores_in_tables',
            'join_errors', 'not_applicable', 'compare_verdicts', 'verdict_codes', 'bootstrap_tables', 'permute_names',
-           'VerdictAgreement', 'verdict_agreement', 'plot_verdict_agreement', 'test_cells', 'group_differences',
-           'compare_with_print', 'write_synthetic_run', 'plot_cell_tests']
+           'VerdictAgreement', 'verdict_agreement', 'plot_verdict_agreement', 'write_synthetic_run', 'test_cells',
+           'group_differences', 'compare_with_print', 'plot_cell_tests']
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #44be54ee
 from pathlib import Path
@@ -110,15 +110,14 @@ def bank_of_table(
 class BankResult(NamedTuple):
     "PRR of one bank, as the notebooks on methods and metrics wrote it"
 
-    # method, metric, value, se, n, one row per pair; a method ranks the texts, a metric is their quality
-    prr: pd.DataFrame
+    prr: pd.DataFrame  # method (ranks the texts), metric (their quality), value, se, n; one row per pair
     left: dict  # Score that was computed and gives no ranking -> why
-    lacks: dict  # Score that was not computed -> what it lacked
+    missing: dict  # Score that was not computed -> the statistics that it needs
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #d9386fe8-1
 def read_results(
-    out,  # Folder of a profile
-    banks,  # Names, such as 'bulletin--tiny-bart'
+    out,  # Folder of a profile, with its tables
+    banks,  # Names of banks, such as 'bulletin--tiny-bart'
 ) -> dict:  # Bank -> `BankResult`, of the banks that are finished
     "Results that the notebooks `cross`, `methods` and `quality` wrote."
     folder = Path(out) / "tables"
@@ -130,35 +129,36 @@ def read_results(
         }
 
     def result(bank):
-        lacks = reasons(f"methods--{bank}_missing", "lacks") | reasons(f"quality--{bank}_missing", "lacks")
+        missing = [reasons(f"{page}--{bank}_missing", "lacks") for page in ("methods", "quality")]
         left = reasons(f"cross--{bank}_left_out", "why")
         prr = pd.read_csv(folder / f"cross--{bank}_prr.csv")
         scored = {*prr["method"], *prr["metric"]}  # With gaps too, over the texts that have both
-        return BankResult(prr, {name: why for name, why in left.items() if name not in scored}, lacks)
+        left = {name: why for name, why in left.items() if name not in scored}
+        return BankResult(prr, left, missing[0] | missing[1])
 
     finished = [bank for bank in dict.fromkeys(banks) if (folder / f"cross--{bank}_prr.csv").exists()]
     return {bank: result(bank) for bank in finished}
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0419b0af
-def _form(name, score, options, cast):
-    if name in cast.scores:
+def _form(name, score, options, models):
+    if name in models.scores:
         return "stand-in"
     if score.endswith("_he2024"):
         return "as released"
     return "as defined" if options[0].endswith("_he2024") else "one form"
 
 
-def _score_of(name, kind, result, cast):  # ours, form, note
+def _score_of(name, kind, result, models):  # ours, form, note
     known = dict(nlg_metric=REGISTERED_METRICS, ue_method=REGISTERED_METHODS).get(kind, {})
-    options = (cast.scores[name],) if name in cast.scores else known.get(name, (name,))
+    options = (models.scores[name],) if name in models.scores else known.get(name, (name,))
     computed = {*result.prr["method"], *result.prr["metric"]}
     for score in options:
         if score in result.left:
             return "", "", f"{score}: {result.left[score]}"
         if score in computed:
-            return score, _form(name, score, options, cast), ""
-    lacks = f" (lacks {result.lacks[options[0]]})" if options[0] in result.lacks else ""
-    return "", "", f"{' and '.join(options)} not computed{lacks}"
+            return score, _form(name, score, options, models), ""
+    needs = f" (missing: {result.missing[options[0]]})" if options[0] in result.missing else ""
+    return "", "", f"{' and '.join(options)} not computed{needs}"
 
 
 def scores_of_tables(
@@ -188,7 +188,7 @@ def _rankings_and_qualities(used_in_table, table):  # Each: name in the registry
 
 
 def tables_of_run(
-    scores: pd.DataFrame,  # From `scores_of_tables`
+    scores: pd.DataFrame,  # Score of each row and column, from `scores_of_tables`
     results: dict,  # Bank -> `BankResult`
     field: str = "value",  # Or 'se', 'n'
 ) -> dict:  # 'T3' to 'T11', as far as available: rows x columns, names and order of the paper
@@ -221,9 +221,9 @@ def join_errors(
     quality: pd.DataFrame,  # Samples x metrics, larger is better
     uncertainty: pd.DataFrame,  # The same samples x methods
     errors: pd.DataFrame,  # The same samples x types of error, share of words
-    released: bool = True,  # Is a metric an uncertainty as it stands? If not, its negative is
+    released: bool = True,  # Is a metric itself the uncertainty, as in the released code? Else its negative
 ) -> tuple[pd.DataFrame, pd.DataFrame, dict]:  # Qualities, uncertainties, constant error type -> why
-    "Tables 9 to 11 in one: errors join the qualities, metrics join the uncertainties."
+    "Scores of Tables 9 to 11 together: errors join the qualities, metrics join the uncertainties."
     constant = {name: "the same for all texts" for name in errors if errors[name].nunique() == 1}
     qualities = quality.join(1 - errors.drop(columns=list(constant)))
     return qualities, uncertainty.join(quality if released else -quality), constant
@@ -267,9 +267,9 @@ def _available(claim, tables):  # 'T7 11x9 of 16x9'
 
 
 def compare_verdicts(
-    printed: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, of the printed tables
-    own: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`, of the own tables
-    why: pd.Series,  # From `not_applicable`
+    printed: pd.DataFrame,  # Verdicts on printed tables, from `uetrust.papers.he2024.claims.claim_ledger`
+    own: pd.DataFrame,  # Verdicts on own tables, from `uetrust.papers.he2024.claims.claim_ledger`
+    why: pd.Series,  # Why a run cannot decide a claim, from `not_applicable`
     tables: dict,  # The own tables
 ) -> pd.DataFrame:  # id, section, claim, apart, printed, own, same, satisfied, cells, at_hand, note
     "Verdicts on the printed tables and on own tables; `same` is None unless both are decided."
@@ -287,9 +287,8 @@ def compare_verdicts(
     return both[columns.split()]
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0e56cbf9
-def _verdict_codes(
-    bench, claim
-):  # Index into `CLAIM_VERDICTS` on every draw, NaN in gaps; None without a verdict
+def _verdict_codes(bench, claim):
+    # Index into `CLAIM_VERDICTS` on every draw, NaN in gaps; None without a verdict
     parts, cells = parse_predicate(claim)
     if not parts:
         return None
@@ -303,9 +302,9 @@ def _verdict_codes(
 
 
 def verdict_codes(
-    tables: dict,  # 'T3' to 'T11'
+    tables: dict,  # 'T3' to 'T11', rows x columns of PRR
     copies: dict,  # Table -> [draws, rows, columns]
-) -> pd.DataFrame:  # Decided claims x draws: 0 fails, 1 partly, 2 holds; NaN where a draw lacks a value
+) -> pd.DataFrame:  # Decided claims x draws: 0 fails, 1 partly, 2 holds; NaN where a draw has no value
     "Verdicts on every copy of the tables."
     bench = CopiedTables(tables, copies)
     codes = {claim.id: _verdict_codes(bench, claim) for claim in printed_claims().itertuples()}
@@ -313,10 +312,10 @@ def verdict_codes(
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0e56cbf9-1
 def bootstrap_tables(
-    scores: pd.DataFrame,  # From `scores_of_tables`
+    scores: pd.DataFrame,  # Score of each row and column, from `scores_of_tables`
     frames: dict,  # Bank -> (samples x qualities, samples x uncertainties), names of the registry
-    draws: int = 200,  # Replicates
-    seed: int = 0,  # Banks of the same texts share the draws
+    draws: int = 200,  # Bootstrap replicates
+    seed: int = 0,  # Seed of the draws; banks of the same texts share them
 ) -> dict:  # Table -> [draws, rows, columns]
     "Bootstrap replicates of the tables over texts."
     copies = {}
@@ -331,10 +330,10 @@ def bootstrap_tables(
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0e56cbf9-2
 def permute_names(
-    tables: dict,  # 'T3' to 'T11'
+    tables: dict,  # 'T3' to 'T11', rows x columns of PRR
     banks_of_tables: pd.Series,  # Table -> bank, from `bank_of_table`
     draws: int = 999,  # Shuffles
-    seed: int = 0,  # Of the shuffles
+    seed: int = 0,  # Seed of the shuffles
 ) -> dict:  # Table -> [draws, rows, columns]
     "Tables with permuted names of rows and columns; tables of one bank share the permutation."
     banks, kinds = sorted(set(banks_of_tables[list(tables)])), ["nlg_metric", "ue_method", "human_dimension"]
@@ -362,9 +361,9 @@ class VerdictAgreement(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #b6b2845c-1
 def verdict_agreement(
-    compared: pd.DataFrame,  # From `compare_verdicts`
-    shuffled: pd.DataFrame,  # From `verdict_codes`, of `permute_names` tables
-    texts: pd.DataFrame = None,  # From `verdict_codes`, of `bootstrap_tables` tables
+    compared: pd.DataFrame,  # Both verdicts on each claim, from `compare_verdicts`
+    shuffled: pd.DataFrame,  # Verdicts with permuted names, from `verdict_codes` and `permute_names`
+    texts: pd.DataFrame = None,  # Verdicts on drawn texts, from `verdict_codes` and `bootstrap_tables`
 ) -> VerdictAgreement:  # share, n, lo, hi, null, p
     "Share of verdicts that agree with the paper's, with a permutation test of the names."
     decided = compared[compared["same"].notna()].set_index("id")
@@ -385,7 +384,7 @@ def verdict_agreement(
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #b6b2845c-2
 def plot_verdict_agreement(
-    agreement: VerdictAgreement,  # From `verdict_agreement`
+    agreement: VerdictAgreement,  # Agreement of the verdicts, from `verdict_agreement`
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
     "Null distribution of the agreement (permuted names), and the observed agreement."
@@ -400,6 +399,32 @@ def plot_verdict_agreement(
     ax.legend(frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #9b457495
+def write_synthetic_run(
+    out,  # Folder to write, like that of a profile
+    seed: int = 0,  # Seed of the noise
+    shifts: dict = None,  # (table, row, column) -> number added to this cell
+    banks=None,  # Names to write; all of the paper's when None
+    noise: float = 2**0.5,  # Standard deviation of the noise, in standard errors of one run
+) -> list:  # Banks written
+    "Write the files cross--BANK_prr.csv of a run that equals the paper's tables plus noise."
+    of_table = bank_of_table(PAPER_MODELS)[table_settings()["kind"] == "UE-NLG"]
+    written = {name: bank for name, bank in of_table.items() if banks is None or bank in banks}
+    for name, bank in written.items():
+        printed, n = printed_tables()[name], DATASET_SIZES[table_settings().at[name, "dataset"]]
+        shift = [[(shifts or {}).get((name, row, col), 0.0) for col in printed] for row in printed.index]
+        shifted = printed + pd.DataFrame(shift, printed.index, printed.columns)
+        rng = np.random.default_rng([seed, int(name[1:])])
+        values = shifted + noise * normal_null_sd(n) * rng.standard_normal(printed.shape)
+        values = values.rename(
+            index=lambda row: REGISTERED_METRICS[row][0], columns=lambda col: REGISTERED_METHODS[col][0]
+        )
+        values = values.rename_axis(index="metric", columns="method").stack().rename("value").reset_index()
+        values = values.assign(se=normal_null_sd(n), n=n)
+        with atomic_write(Path(out) / "tables" / f"cross--{bank}_prr.csv") as tmp:
+            values.to_csv(tmp, index=False, float_format="%.10g", lineterminator="\n")
+    return list(written.values())
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #0ca9e48a
 HALF_PRINTED_DIGIT = 0.5e-4  # Half of the last printed digit
@@ -473,7 +498,7 @@ def _mean_differences(cells, kind):  # One row per group of a kind
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #cf87500b-1
 def group_differences(
-    cells: pd.DataFrame,  # From `test_cells`
+    cells: pd.DataFrame,  # Cells with their tests, from `test_cells`
     copies: dict = None,  # Table -> [draws, rows, columns], from `bootstrap_tables`
     by=("table", "column", "row"),  # Kinds of group: column is the method, row the metric
 ) -> pd.DataFrame:  # kind, name, n, inside, difference, mean_z, p, p_independent, p_texts, holm
@@ -484,7 +509,7 @@ def group_differences(
         if table in (copies or {})
     }
 
-    def sd(kind, n):  # Of the mean difference; NaN where a table of the group has no copies
+    def sd(kind, n):  # SD of the mean difference; NaN where a table of the group has no copies
         tables = cells.dropna(subset="p").groupby(kind)["table"].unique()
         sums = [
             sum(variances[table][kind][group] if table in variances else np.nan for table in tables[group])
@@ -503,14 +528,8 @@ def group_differences(
     columns = "kind name n inside difference mean_z p p_independent p_texts holm"
     return found[columns.split()].astype(dict(inside=float))
 
-# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #cf87500b-2
-def _table_coverage(
-    cells: pd.DataFrame,  # From `test_cells`
-    scores: pd.DataFrame,  # From `scores_of_tables`
-    models: ModelMapping = PAPER_MODELS,  # Models and datasets of the run
-) -> pd.DataFrame:  # Index T3 to T9; columns bank, printed and compared (cells), note (what is missing)
-    "Number of printed and of compared cells of each table."
-
+# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #cf87500b-3
+def _table_coverage(cells, scores, models):  # Index T3 to T9: bank, printed and compared cells, note
     def note(table, bank):
         if table not in set(scores["table"]):
             return f"the bank {bank} was not run"
@@ -520,23 +539,17 @@ def _table_coverage(
     banks = bank_of_table(models)[table_settings()["kind"] == "UE-NLG"]
     compared = cells.dropna(subset="p").groupby("table").size()
     rows = [
-        dict(
-            table=table,
-            bank=bank,
-            printed=printed_tables()[table].size,
-            compared=int(compared.get(table, 0)),
-            note=note(table, bank),
-        )
+        (table, bank, printed_tables()[table].size, int(compared.get(table, 0)), note(table, bank))
         for table, bank in banks.items()
     ]
-    return pd.DataFrame(rows).set_index("table")
+    return pd.DataFrame(rows, columns="table bank printed compared note".split()).set_index("table")
 
-# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #cf87500b-3
+
 def compare_with_print(
     results: dict,  # Bank -> `BankResult`
     models: ModelMapping = PAPER_MODELS,  # Models and datasets of the run
-    exact: bool = False,  # As in `test_cells`
-) -> tuple[pd.DataFrame, pd.DataFrame]:  # Cells as from `test_cells`, `_table_coverage`
+    exact: bool = False,  # Are the printed numbers without sampling error? As in `test_cells`
+) -> tuple[pd.DataFrame, pd.DataFrame]:  # Cells as from `test_cells`; cells printed and compared, by table
     "Tests of a run against Tables 3 to 9, and the coverage."
     scores = scores_of_tables(results, models)
     scores = scores[scores["table"].map(table_settings()["kind"]) == "UE-NLG"]
@@ -546,32 +559,6 @@ def compare_with_print(
         raise ValueError(f"none of the banks {banks} has a result; given are {preview(results, 9) or 'none'}")
     cells = test_cells(own, se, n, exact)
     return cells, _table_coverage(cells, scores, models)
-
-# %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #9b457495
-def write_synthetic_run(
-    out,  # Folder to write, as of a profile
-    seed: int = 0,  # Of the noise
-    shifts: dict = None,  # (table, row, column) -> added on top
-    banks=None,  # Names to write; all of the paper's when None
-    noise: float = 2**0.5,  # In standard errors
-) -> list:  # Banks written
-    "Write the files cross--BANK_prr.csv of a run that equals the paper's tables plus noise."
-    of_table = bank_of_table(PAPER_MODELS)[table_settings()["kind"] == "UE-NLG"]
-    written = {name: bank for name, bank in of_table.items() if banks is None or bank in banks}
-    for name, bank in written.items():
-        printed, n = printed_tables()[name], DATASET_SIZES[table_settings().at[name, "dataset"]]
-        shift = [[(shifts or {}).get((name, row, col), 0.0) for col in printed] for row in printed.index]
-        shifted = printed + pd.DataFrame(shift, printed.index, printed.columns)
-        rng = np.random.default_rng([seed, int(name[1:])])
-        values = shifted + noise * normal_null_sd(n) * rng.standard_normal(printed.shape)
-        values = values.rename(
-            index=lambda row: REGISTERED_METRICS[row][0], columns=lambda col: REGISTERED_METHODS[col][0]
-        )
-        values = values.rename_axis(index="metric", columns="method").stack().rename("value").reset_index()
-        values = values.assign(se=normal_null_sd(n), n=n)
-        with atomic_write(Path(out) / "tables" / f"cross--{bank}_prr.csv") as tmp:
-            values.to_csv(tmp, index=False, float_format="%.10g", lineterminator="\n")
-    return list(written.values())
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #9b457495-1
 def _plot_cells(ax, cells):  # Own over printed PRR, with intervals
@@ -584,7 +571,7 @@ def _plot_cells(ax, cells):  # Own over printed PRR, with intervals
 
 
 def plot_cell_tests(
-    cells: pd.DataFrame,  # From `test_cells`
+    cells: pd.DataFrame,  # Cells with their tests, from `test_cells`
     title: str = "",  # Above the plot
 ):  # The figure
     "Own over printed PRR, and a normal quantile plot of the differences."

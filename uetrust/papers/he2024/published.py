@@ -185,7 +185,7 @@ def _select_rows(given, table_name, rows):
     if table_name not in given:
         raise ValueError(f"the figure needs table {table_name}; given are {list(given)}")
     if missing := [row for row in rows if row not in given[table_name].index]:
-        raise ValueError(f"the figure needs rows that {table_name} lacks: {preview(missing)}")
+        raise ValueError(f"the figure needs rows that {table_name} does not have: {preview(missing)}")
     return given[table_name].loc[rows]
 
 # %% ../../../nbs/10_papers/01_he2024/01_published.ipynb #02695559

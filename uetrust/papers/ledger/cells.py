@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['PAPER_PREFIXES', 'REPEATED_NOTES', 'CELL_KEY', 'ROUNDING_NOTE', 'REPEATED_CELLS', 'CONSISTENCY_CHECKS', 'CELL_STATUS',
            'MISSING_DATA', 'printed_numbers', 'cell_ledger', 'parts_without_data', 'contradicted_cells',
-           'status_counts', 'ledger_headline']
+           'status_counts', 'CellLedgerFacts', 'cell_ledger_facts']
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #bf52d055
 from functools import cache
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -51,7 +52,7 @@ REPEATED_NOTES = "one value per system|the same value for all five columns"
 CELL_KEY = ["paper", "table", "row", "group", "column"]
 
 
-def _transcribed_numbers(paper, path):  # Of one table; a rank printed with a number is another number
+def _transcribed_numbers(paper, path):  # Numbers of one table; a rank next to a number is one too
     cells = pd.read_csv(path, dtype=dict.fromkeys(["value_text", "row_group", "col_group", "note"], str))
     section = cells["row_group"].astype(object)
     cells = cells.assign(
@@ -121,7 +122,7 @@ ROUNDING_NOTE = "possible because the cells are rounded too"
 
 
 def _mean_check(printed, cells, mean, name):
-    # One printed mean against its printed cells: a finding (index, value, agrees, why) for each of them
+    # One printed mean compared with its printed cells: (index, value, agrees, why) for each of them
     value, text = printed.loc[cells, "printed"].astype(float).mean(), printed.at[mean, "printed"]
     off = abs(float(text) - value) - 1e-9
     own_rounding = 0.5 * 10.0 ** -_printed_decimals(text)
@@ -179,7 +180,7 @@ def _opitz_ranks(printed):  # A printed rank must be possible given the printed 
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #42b81a50
 def _repeated_cells(printed, paper, one, other):
-    # Pairs of numbers that should be equal, matched by (group, column); one, other: (table, row)
+    # Pairs of numbers that must be equal, matched by (group, column); one, other: (table, row)
     of_paper = printed[printed["paper"] == paper]
     first, second = (
         of_paper[(of_paper["table"] == table) & (of_paper["row"] == row)].set_index(["group", "column"])
@@ -226,7 +227,7 @@ CONSISTENCY_CHECKS = [_he2024_means, _ice_overall, _opitz_means, _opitz_ranks, _
 
 
 def _consistency_checks(
-    printed: pd.DataFrame,  # From `printed_numbers`
+    printed: pd.DataFrame,  # Printed numbers, from `printed_numbers`
 ) -> pd.DataFrame:  # Index as in `d`: value (NaN when the check gives none), agrees, why (of all checks)
     "Checks of every number that other printed numbers can confirm or contradict."
     found = [finding for check in CONSISTENCY_CHECKS for finding in check(printed)]
@@ -276,10 +277,10 @@ MISSING_DATA = {
 
 
 def _fill_part(led, part):  # Put the values of a part into the ledger; why there are none, or ''
-    values, lost = _recompute(part)
+    values, missing = _recompute(part)
     of_table = led.index[(led["paper"] == part.paper) & (led["table"] == part.table)]
     rows = led.loc[of_table].reset_index().set_index(["row", "group", "column"])
-    if lost and part.rows:
+    if missing and part.rows:
         in_groups = led.loc[of_table, "group"].isin(part.groups) | (not part.groups)
         cells = of_table[led.loc[of_table, "row"].isin(part.rows) & in_groups]
         led.loc[cells, "reason"] = f"{part.data} is not at hand"
@@ -293,7 +294,7 @@ def _fill_part(led, part):  # Put the values of a part into the ledger; why ther
         _rounding_agreement(led.at[j, "printed"], value) for j, value in zip(i, values.values())
     ]
     led.loc[i, "reason"] = part.how
-    return lost
+    return missing
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-2
 def _with_checks(printed):  # Ledger with the consistency checks only
@@ -314,7 +315,7 @@ def _ledger(paper):  # The ledger, and the parts without data with the reason
     led = _with_checks(_of_paper(printed_numbers(), paper))
     parts = [part for part in RECOMPUTED_PARTS if paper in (None, part.paper)]
     progress = tqdm(parts, desc="recomputing", unit="part", **progress_options() | dict(leave=False))
-    lost = [(part, why) for part in progress if (why := _fill_part(led, part))]
+    missing = [(part, why) for part in progress if (why := _fill_part(led, part))]
     done = led["data"] != ""
     led.loc[done, "status"] = np.where(led.loc[done, "how"] != "", CELL_STATUS[0], CELL_STATUS[1])
     led.loc[done, "agrees"] = led.loc[done, "how"] != ""
@@ -323,7 +324,7 @@ def _ledger(paper):  # The ledger, and the parts without data with the reason
             led.loc[row.index[differs], "reason"] += "; " + _explain_difference(
                 list(row["printed"]), list(row["recomputed"]), list(row["column"])
             )
-    return led, lost
+    return led, missing
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-3
 def _of_paper(printed, paper):  # Numbers of one paper, or all
@@ -333,12 +334,12 @@ def _of_paper(printed, paper):  # Numbers of one paper, or all
 
 
 def cell_ledger(
-    # A key of `PAPER_PREFIXES`: recompute only what this paper needs; all of them when None
-    paper: str = None,
-) -> (
-    pd.DataFrame
-):  # Columns of `printed_numbers`, status (of `CELL_STATUS`), recomputed, how, agrees, data, reason
-    """Status of every printed number; `how` is 'rounded', 'cut' or ''.
+    paper: str = None,  # A key of `PAPER_PREFIXES`, to recompute only this paper; all of them when None
+) -> pd.DataFrame:
+    """Status of every printed number.
+
+    Columns of `printed_numbers`, status (of `CELL_STATUS`), recomputed, how ('rounded', 'cut' or ''), agrees,
+    data, reason.
 
     Raises
     ------
@@ -354,7 +355,7 @@ def cell_ledger(
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-4
 def parts_without_data(
-    paper: str = None,  # As for `cell_ledger`
+    paper: str = None,  # A key of `PAPER_PREFIXES`; all papers when None
 ) -> pd.DataFrame:  # Columns paper, table, data, reason
     "Parts of tables whose public data are missing here."
     return pd.DataFrame(
@@ -364,14 +365,14 @@ def parts_without_data(
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-5
 def contradicted_cells(
-    led: pd.DataFrame,  # From `cell_ledger`
+    led: pd.DataFrame,  # Status of every printed number, from `cell_ledger`
 ) -> pd.DataFrame:  # Its rows that were only checked, and failed
     "Printed numbers that other printed numbers contradict."
     return led[(led["status"] == CELL_STATUS[2]) & ~led["agrees"].fillna(True)]
 
 # %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #3f32bfff-6
 def status_counts(
-    led: pd.DataFrame,  # From `cell_ledger`
+    led: pd.DataFrame,  # Status of every printed number, from `cell_ledger`
     by=("paper", "table"),  # Columns to count by
 ) -> pd.DataFrame:  # One row per group in printed order: `CELL_STATUS`, cut, contradicted, numbers
     "Counts by status, of cut among the equal, and of contradicted among the only checked numbers."
@@ -380,17 +381,24 @@ def status_counts(
     masks |= dict(cut=led["how"] == "cut", contradicted=contradicted_, numbers=True)
     return led.assign(**masks).groupby(list(by), sort=False)[list(masks)].sum()
 
-# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #962018a8
-def ledger_headline(
-    led: pd.DataFrame,  # From `cell_ledger`
-) -> str:  # Three sentences
-    "Summary of the ledger in words."
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #ad7eafda
+class CellLedgerFacts(NamedTuple):
+    "How many printed numbers have which status"
+
+    numbers: int
+    recomputed: int  # Numbers that public data decide
+    equal: int  # Recomputed numbers that are equal at the printed precision
+    cut: int  # Equal numbers that are cut off, not rounded
+    different: int  # Recomputed numbers that differ
+    checked: int  # Numbers that only other printed numbers can check
+    missing: int  # Numbers that need a model or data that are not available
+
+# %% ../../../nbs/10_papers/02_ledger/02_cells.ipynb #8c3fec76
+def cell_ledger_facts(
+    led: pd.DataFrame,  # Status of every printed number, from `cell_ledger`
+) -> CellLedgerFacts:
+    "Counts of a ledger by status."
     count = led["status"].value_counts().reindex(CELL_STATUS, fill_value=0)
-    equal, differ, checked, missing = (count[status] for status in CELL_STATUS)
-    return (
-        f"The tables of the five papers print {len(led):,} numbers. "
-        f"{equal + differ} can be recomputed from public data: {equal} are equal at the printed precision "
-        f"({(led['how'] == 'cut').sum()} of them cut, not rounded), {differ} differ. "
-        f"{checked:,} can only be checked against other printed numbers, "
-        f"and {missing} need a model or data that are not at hand."
-    )
+    equal, different, checked, missing = (int(count[status]) for status in CELL_STATUS)
+    cut = int((led["how"] == "cut").sum())
+    return CellLedgerFacts(len(led), equal + different, equal, cut, different, checked, missing)

@@ -38,20 +38,20 @@ PRINTED_COEFFICIENTS = dict(  # Printed name -> coefficient
 
 
 def system_by_document(
-    df: pd.DataFrame,  # One row per summary: system, doc and scores
-    column: str,  # Scores to lay out
+    df: pd.DataFrame,  # One row per summary: system, doc (document) and scores
+    column: str,  # Column of the scores to lay out
 ) -> pd.DataFrame:  # Systems x documents
     "One score of every summary as a matrix, for `uetrust.evaluation.correlations`."
     return df.pivot(index="system", columns="doc", values=column)
 
 # %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #9243017a-1
 def level_correlations(
-    df: pd.DataFrame,  # As for `system_by_document`
-    metric: str,  # Column
-    human: str,  # Column
+    df: pd.DataFrame,  # One row per summary: system, doc (document) and scores
+    metric: str,  # Column of the metric
+    human: str,  # Column of the human scores
     level: str = "pooled",  # Key of `uetrust.evaluation.correlations.CORRELATION_LEVELS`
     coefs=("pearson", "spearman", "kendall"),  # Keys of `PRINTED_COEFFICIENTS`
-    scale: float = 100,  # 100 for tables in percent
+    scale: float = 100,  # Factor of the correlations: 100 for tables in percent, else 1
 ) -> dict:  # Coefficient -> value
     "Correlations of a metric with human scores at one level."
     correlate, scores, ratings = (
@@ -72,6 +72,12 @@ OVERLAP_METRICS = dict(
 )
 
 
+def _score_pairs(metrics, df, against):
+    pairs = list(zip(df["summary"], df[against]))
+    scores = {name: [metric(summary, text) for summary, text in pairs] for name, metric in metrics.items()}
+    return pd.DataFrame(scores, index=df.index)
+
+
 def overlap_scores(
     df: pd.DataFrame,  # One row per summary: summary and the column `against`
     against: str,  # 'source' or 'references'
@@ -80,12 +86,6 @@ def overlap_scores(
     return _score_pairs(OVERLAP_METRICS, df, against)
 
 # %% ../../../nbs/10_papers/02_ledger/01_recompute.ipynb #46953720-1
-def _score_pairs(metrics, df, against):
-    pairs = list(zip(df["summary"], df[against]))
-    scores = {name: [metric(summary, text) for summary, text in pairs] for name, metric in metrics.items()}
-    return pd.DataFrame(scores, index=df.index)
-
-
 def fflm_overlap(
     df: pd.DataFrame,  # One row per summary: summary, source
 ) -> pd.DataFrame:  # Columns Rouge-2, Meteor, BLEU as FFLM's tables name them
@@ -119,7 +119,7 @@ def recomputes(
     data: str,  # Public data it needs, in words
     how: str,  # What is done with them
     rows: tuple = (),  # Rows that only these data decide
-    groups: tuple = (),  # Their groups of columns; all when empty
+    groups: tuple = (),  # Groups of columns of these rows; all groups when empty
 ) -> Callable:  # Decorator
     "Decorator that registers a function which recomputes numbers of a printed table."
 
