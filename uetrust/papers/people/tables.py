@@ -19,16 +19,9 @@ from ...core.roles import without_baselines
 from ...core.scores import Scores
 from ...core.tables import with_interval
 from ...data.download import sources
-from uetrust.data.translations import (
-    TRANSLATION_PAIRS,
-    split_files,
-    translations,
-    translations_with_references,
-    words_of_tokens,
-)
+from ...data.translations import TRANSLATION_PAIRS, split_files, translations
 from ...evaluation.agreement import spearman
-from ...evaluation.cells import PRRCells, prr_replicates
-from ...evaluation.resample import bootstrap_counts
+from ...evaluation.cells import PRRCells
 from ..bulletins.cross import rank_residuals, usable_scores
 from uetrust.papers.people.regret import (
     Regret,
@@ -83,6 +76,16 @@ def metrics_to_choose_by(
     return usable_scores(judged.quality[[people, *other]])[0]
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #604ceee3-3
+def _without_length(
+    methods: pd.DataFrame,  # Samples x methods
+    length: pd.Series,  # Length of each sample
+) -> pd.DataFrame:  # Rank residuals, in the same shape
+    "What the methods contain beyond the length of the text."
+    length = length.to_numpy(float)
+    residuals = {name: rank_residuals(values.to_numpy(float), length) for name, values in methods.items()}
+    return pd.DataFrame(residuals, index=methods.index)
+
+
 def _regret_of_pairs(
     pairs: list,  # Language pairs, such as ['ru-en']
     split: str = "all",  # Sentences: 'train', 'dev', 'test20' or 'all'
@@ -108,16 +111,6 @@ def _regret_of_pairs(
             metrics, methods, judged.documents, people, studies, draws, seed=seed
         )
     return found
-
-# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #604ceee3-4
-def _without_length(
-    methods: pd.DataFrame,  # Samples x methods
-    length: pd.Series,  # Length of each sample
-) -> pd.DataFrame:  # Rank residuals, in the same shape
-    "What the methods contain beyond the length of the text."
-    length = length.to_numpy(float)
-    residuals = {name: rank_residuals(values.to_numpy(float), length) for name, values in methods.items()}
-    return pd.DataFrame(residuals, index=methods.index)
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #c1df57e6
 def people_regret_rows(
@@ -363,6 +356,11 @@ def ranking_range(
     return pd.DataFrame(found)
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #0b4985f6
+from ...data.translations import words_of_tokens
+from ...evaluation.cells import prr_replicates
+from ...evaluation.resample import bootstrap_counts
+
+
 def _word_table(
     table: pd.DataFrame,  # From `translations`, with words and tags
     # document, bad, total, largest, mean (surprisals of its tokens), place (0 to 1 in the sentence)
@@ -438,6 +436,8 @@ def word_facts(
     )
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #81674d70
+from ...data.translations import translations_with_references
+
 REFERENCE_KINDS = ("post-edit", "reference 1", "reference 2", "both references")
 
 
