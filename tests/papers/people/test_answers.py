@@ -84,7 +84,7 @@ def test_every_answer_is_in_one_part_by_length(judged):
         assert np.average(rows["value"], weights=rows["n"]) == pytest.approx(one.quality[metric].mean())
 
 
-def test_labels_of_few_answers_are_used_and_those_of_all_are_beside_them(judged):
+def test_labels_of_few_answers_are_used_and_those_of_all_are_a_column(judged):
     one = dict(fid=judged["fid"], gpt4=judged["gpt4"])
     found = answers.judge_prr(one, labels=200, draws=50)
     assert set(found["n_labels"]) == {200} and set(found["group"]) == set(one)
@@ -145,7 +145,7 @@ def test_other_answers_than_the_stored_ones_have_no_cosine():
     assert not len(answers.stored_cosines("evouna-tq").columns)
 
 
-def test_only_the_methods_that_are_asked_for_are_computed(judged):
+def test_only_the_requested_methods_are_computed(judged):
     names = ("answer_length", "other_systems_cosine")
     one = answers.judged_systems("evouna-nq", ("fid",), names)["fid"].uncertainty
     assert list(one) == list(names) and one.equals(judged["fid"].uncertainty[list(names)])

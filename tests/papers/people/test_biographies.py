@@ -17,8 +17,8 @@ def facts():
 def test_auc_over_all_facts_is_what_was_measured_elsewhere(facts):
     found = biographies.facts_found(facts, draws=20)
     value = found[found["level"] == "all facts"].set_index(["system", "score"])["value"]
-    wanted = dict(position=(0.637, 0.619), words=(0.581, 0.576), missing_words=(0.770, 0.657))
-    for score, pair in wanted.items():
+    expected = dict(position=(0.637, 0.619), words=(0.581, 0.576), missing_words=(0.770, 0.657))
+    for score, pair in expected.items():
         for system, auc in zip(("InstructGPT", "ChatGPT"), pair):
             assert (value[system, score] + 1) / 2 == pytest.approx(auc, abs=6e-4)
             own = facts[facts["system"] == system]

@@ -1,4 +1,4 @@
-"""Degraded truths: the doses are those asked for, regret is that of a loop, and sentences tell the tables."""
+"""Degraded truths: each dose has its strength, regret is that of a loop, and facts are those of tables."""
 
 import json
 
@@ -20,10 +20,10 @@ from uetrust.papers.people.doses import (
     _dose_rows,
     _doses_of,
     _metric_rows,
-    bias_sentence,
-    noise_sentence,
+    bias_costs,
+    noise_losses,
     plot_doses,
-    real_metrics_sentence,
+    real_metric_facts,
 )
 from uetrust.papers.people.promises import inference_dir, stored_inference
 
@@ -49,13 +49,13 @@ def test_regret_is_that_of_a_loop():
     metrics = np.stack([TRUTH, np.random.default_rng(1).normal(size=600), -TRUTH], 1)
     regret, error = _choice_regrets(TRUTH, metrics, METHODS.to_numpy(), 50, draws=20, seed=5)
     by_truth, rng = [prr(TRUTH, METHODS[name]).value for name in METHODS], np.random.default_rng(5)
-    lost = np.zeros((20, 3))
+    losses = np.zeros((20, 3))
     for i in range(20):
         at = rng.choice(600, 50, replace=False)
         for k in range(3):
             seen = [prr(metrics[at, k], METHODS[name].to_numpy()[at]).value for name in METHODS]
-            lost[i, k] = max(by_truth) - by_truth[int(np.argmax(seen))]
-    assert regret == pytest.approx(lost.mean(0)) and error == pytest.approx(lost.std(0) / np.sqrt(20))
+            losses[i, k] = max(by_truth) - by_truth[int(np.argmax(seen))]
+    assert regret == pytest.approx(losses.mean(0)) and error == pytest.approx(losses.std(0) / np.sqrt(20))
     assert regret[0] < regret[1] < regret[2]
 
 
@@ -101,8 +101,8 @@ def test_a_preference_for_own_texts_is_made_where_two_generators_are_pooled(monk
     truth = np.r_[first.quality["truth"], last.quality["truth"]]
     own = np.repeat([0, 1], [len(first.quality), len(last.quality)])
     for dose, part in pooled[pooled["kind"] == "own texts"].groupby("dose"):
-        wanted = np.corrcoef(truth, standardised(truth) + dose * own)[0, 1]
-        assert part["correlation"].tolist() == pytest.approx([wanted] * 3)
+        expected = np.corrcoef(truth, standardised(truth) + dose * own)[0, 1]
+        assert part["correlation"].tolist() == pytest.approx([expected] * 3)
     value = [prr(truth, np.r_[first.choices[name], last.choices[name]]).value for name in ("msp", "mte")]
     assert pooled["random"].unique().tolist() == pytest.approx([max(value) - np.mean(value)])
     alone = rows[~rows["set"].str.contains("pooled")]
@@ -114,7 +114,7 @@ def test_a_preference_for_own_texts_is_made_where_two_generators_are_pooled(monk
 
 
 def test_a_plot_has_a_line_for_each_size_and_a_dot_for_each_metric():
-    "Sets stand side by side in the order asked for; one metric is enough."
+    "Sets stand side by side in the given order; one metric is enough."
     doses = pd.DataFrame(
         [
             ("a", "noise", 1.0, 1.0, 50, 0.1, 0.01, 0.4),
@@ -142,18 +142,28 @@ def test_a_plot_has_a_line_for_each_size_and_a_dot_for_each_metric():
     plt.close(fig)
 
 
-def test_sentences_say_what_the_stored_tables_hold():
+def test_facts_are_those_of_the_stored_tables():
     doses, real = stored_inference("doses"), stored_inference("dose_metrics")
     whole = doses["set"][(doses["kind"] == "noise") & (doses["dose"] < 1)]
     noise = doses[(doses["kind"] == "noise") & doses["set"].isin(whole)]
     means = noise[noise["n"] == 400].groupby("dose")["regret"].mean()
-    said = noise_sentence(doses)
-    assert (
-        f"with 400 texts {means[1.0]:.3f} without noise" in said and f"{means[0.1]:.3f} at 0.1 (means" in said
-    )
-    assert bias_sentence(doses).startswith("With 400 texts and no noise, by set: a length bias of -1 costs ")
-    known = (real["correlation"] > 0.1).sum()
-    assert real_metrics_sentence(doses, real).startswith(f"Of {known} pairs of a real metric and a set")
+    found = noise_losses(doses).set_index("n")
+    assert found.loc[400, ["clean", "half", "tenth"]].tolist() == means[[1.0, 0.5, 0.1]].tolist()
+    assert found["sets"].unique().tolist() == [noise["set"].nunique()]
+    costs = bias_costs(doses)
+    assert costs[["kind", "dose"]].values.tolist() == [["length", -1], ["length", 1], ["own texts", 1]]
+    assert (costs["n"] == 400).all() and (costs["lowest"] <= costs["highest"]).all()
+    facts = real_metric_facts(doses, real)
+    assert facts.pairs == facts.more + facts.less == (real["correlation"] > 0.1).sum()
+
+
+def test_a_real_metric_is_compared_with_noise_of_its_correlation():
+    "Noise loses 0.2 at a correlation of 0.5, halfway between the doses; below 0.1 nothing is compared."
+    noise = pd.DataFrame(dict(kind="noise", correlation=[0.0, 1.0], regret=[0.4, 0.0], n=100)).assign(set="a")
+    real = pd.DataFrame(dict(set="a", correlation=[0.5, 0.5, 0.05], regret=[0.3, 0.1, 9.0], n=100))
+    facts = real_metric_facts(noise, real)
+    assert facts[:4] == (2, 100, 1, 1) and facts.median == pytest.approx(0)
+    assert (facts.low, facts.high) == pytest.approx((-0.08, 0.08))
 
 
 def test_without_a_number_of_draws_the_doses_are_made_as_the_stored_ones_were(monkeypatch):

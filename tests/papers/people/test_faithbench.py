@@ -1,11 +1,17 @@
 """FaithBench read as a study: recorded AUC, metrics of the source, and selection by disagreement."""
 
+import pandas as pd
 import pytest
 
 from tests.helpers.regret import real
 from uetrust.data import faithbench as loader
 from uetrust.evaluation.pairs import auroc
-from uetrust.papers.people.faithbench import disagreement_simulation, faithbench_scores, twice_auc
+from uetrust.papers.people.faithbench import (
+    detector_facts,
+    disagreement_simulation,
+    faithbench_scores,
+    twice_auc,
+)
 
 
 @real
@@ -36,3 +42,18 @@ def test_metrics_of_the_source_join_the_detectors():
 def test_selection_by_disagreement_pulls_detectors_down():
     made = disagreement_simulation(n=6000).pivot(index="detector", columns="share", values="value")
     assert (made[0.05] < made[1.0]).all() and (made[0.2] < made[1.0]).all()
+
+
+def test_detectors_are_compared_with_the_length():
+    "Metrics are no detectors; one detector has its whole interval above the value of the length."
+    rows = [
+        ("rouge_l_true", 0.9, 0.8),
+        ("hhem-2.1", 0.5, 0.3),
+        ("gpt_4o", 0.4, 0.1),
+        ("fewer_words", 0.2, 0.0),
+    ]
+    table = pd.DataFrame(rows, columns=["score", "value", "lo"]).assign(hi=1.0, n=750, errors=439)
+    facts = detector_facts(table)
+    assert facts[:3] == (750, 439, 2) and facts.above == 1
+    assert (facts.best, facts.worst) == ("hhem-2.1", "gpt_4o")
+    assert facts.length == "0.200 [0.000, 1.000]"

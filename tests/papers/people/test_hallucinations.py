@@ -14,7 +14,9 @@ def test_correlations_are_those_of_all_summaries():
         assert row["value"] == pytest.approx(spearmanr(table[metric], table[quality])[0], abs=1e-12)
         assert row["lo"] < row["value"] < row["hi"] and row["n"] == 1992 and row["documents"] == 498
         assert row["p"] < 0.01
-    wanted = dict(rouge_1=(0.20, 0.12), rouge_l=(0.16, 0.11), bertscore=(0.19, 0.12), entailment=(0.43, 0.26))
-    for metric, (faithful, factual) in wanted.items():
+    expected = dict(
+        rouge_1=(0.20, 0.12), rouge_l=(0.16, 0.11), bertscore=(0.19, 0.12), entailment=(0.43, 0.26)
+    )
+    for metric, (faithful, factual) in expected.items():
         assert found.at[(metric, "faithful"), "value"] == pytest.approx(faithful, abs=5e-3)
         assert found.at[(metric, "factual"), "value"] == pytest.approx(factual, abs=5e-3)

@@ -1,4 +1,4 @@
-"""Winners by people, and who cannot be told from them."""
+"""The best methods by people, and those that may be as good."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""What the README and the report begin with comes from the data in the repository."""
+"""The opening of the README and of the report comes from the data in the repository."""
 
 import pandas as pd
 import pytest
@@ -23,9 +23,9 @@ def test_stored_numbers_are_those_of_the_data(rows):
 
 
 def test_every_kind_has_a_panel_a_sentence_and_a_limit(rows):
-    said = overview.overview_sentences(rows)
+    sentences = overview.overview_sentences(rows)
     kinds = list(dict.fromkeys(rows["kind"]))
-    assert list(said) == list(overview.OUTPUT_KINDS) == kinds
+    assert list(sentences) == list(overview.OUTPUT_KINDS) == kinds
     figure = overview_figure(rows)
     assert [ax.get_title(loc="left") for ax in figure.axes] == [
         overview.OUTPUT_KINDS[kind].title for kind in kinds
@@ -37,17 +37,19 @@ def test_a_sentence_names_the_system_in_which_token_f1_is_farthest_from_people(r
     mine = rows.copy()
     f1 = (mine["label"] == "Bing") & (mine["series"] == "token F1")
     mine.loc[f1, ["value", "lo", "hi"]] = 0.9, 0.8, 1.0
-    assert "differ most for Bing: 0.90 [0.80, 1.00] by token F1" in " ".join(
-        overview.overview_sentences(mine).values()
+    facts = overview.overview_facts(mine)["answers"]
+    assert (facts["system"], facts["by_f1"]) == ("Bing", "0.90 [0.80, 1.00]")
+    assert (
+        "differ most for Bing: 0.90 [0.80, 1.00] by token F1" in overview.overview_sentences(mine)["answers"]
     )
 
 
-def test_the_readme_says_and_shows_what_people_say(rows, tmp_path):
+def test_the_readme_states_and_shows_the_stored_numbers(rows, tmp_path):
     readme = (root() / "README.md").read_text(encoding="utf-8")
     listed = readme[readme.index("<!-- people -->\n") : readme.index("\n<!-- end -->")].splitlines()[1:]
-    said = overview.overview_sentences(rows)
+    sentences = overview.overview_sentences(rows)
     assert listed == [
-        f"- {text} *Limit: {overview.OUTPUT_KINDS[kind].limit}.*" for kind, text in said.items()
+        f"- {text} *Limit: {overview.OUTPUT_KINDS[kind].limit}.*" for kind, text in sentences.items()
     ]
     save_figure(overview_figure(rows), tmp_path / "people")
     assert (tmp_path / "people.png").read_bytes() == (root() / "docs" / "people.png").read_bytes()

@@ -15,9 +15,9 @@ from uetrust.papers.people.planned import (
     _pilot_table,
     _planned_row,
     _planned_table,
-    annotators_sentence,
-    pilot_sentence,
-    planned_sentence,
+    annotator_savings,
+    pilot_facts,
+    planned_facts,
 )
 from uetrust.papers.people.promises import inference_dir, stored_inference
 
@@ -37,8 +37,8 @@ def test_a_plan_is_that_of_the_table_and_its_power_near_80_percent(sets):
     quality, uncertainty = sets["mine"]
     scores = uncertainty[["perplexity", "msp"]]
     row = _planned_row(quality, scores, draws=150)
-    wanted = power_table(quality, scores).iloc[-1]
-    assert (row["first"], row["second"], row["texts"]) == (wanted["first"], wanted["second"], wanted["texts"])
+    plan = power_table(quality, scores).iloc[-1]
+    assert (row["first"], row["second"], row["texts"]) == (plan["first"], plan["second"], plan["texts"])
     assert row["texts"] < LARGEST_STUDY and row["share"] == pytest.approx(0.8, abs=0.12)
 
 
@@ -47,9 +47,8 @@ def test_a_study_that_is_too_large_is_not_drawn(sets, monkeypatch):
     monkeypatch.setattr(planned, "realised_power", None)
     table = _planned_table(sets, draws=3)
     assert len(table) == len(COMPARED) and table["share"].isna().all() and (table["population"] == 1500).all()
-    assert "3 would need more than 10 texts and were not drawn" in planned_sentence(
-        table.assign(share=table["share"].astype(float))
-    )
+    facts = planned_facts(table.assign(share=table["share"].astype(float)))
+    assert (facts.comparisons, facts.skipped) == (0, 3)
 
 
 def test_plans_of_pilots_are_quantiles_of_a_loop(sets):
@@ -64,18 +63,19 @@ def test_plans_of_pilots_are_quantiles_of_a_loop(sets):
     assert row[["lo", "middle", "hi"]].tolist() == pytest.approx(np.quantile(plans, [0.1, 0.5, 0.9]).tolist())
 
 
-def test_the_sentences_count_the_stored_rows():
+def test_the_facts_count_the_stored_rows():
     power, pilots = stored_inference("power"), stored_inference("pilots")
     checked = power.dropna(subset=["share"])
-    said = planned_sentence(power)
-    assert f"{len(checked)} comparisons on {power['set'].nunique()} language pairs reach" in said
-    assert f"{len(power) - len(checked)} would need more than 2,000 texts" in said
-    assert f"holds the plan of the whole population in {pilots['covered'].mean():.0%}" in pilot_sentence(
-        pilots
-    )
+    facts = planned_facts(power)
+    assert (facts.comparisons, facts.sets) == (len(checked), power["set"].nunique())
+    assert facts.skipped == len(power) - len(checked) and facts.lowest == checked["share"].min()
+    assert facts.near == (abs(checked["share"] - 0.8) <= 1.96 * np.sqrt(0.16 / facts.studies)).sum()
+    assert pilot_facts(pilots)[:2] == (len(pilots), 200)
+    assert pilot_facts(pilots).covered == pilots["covered"].mean()
     people = stored_inference("annotators")
-    one = people[people["set"] == people["set"].iloc[0]].iloc[0]
-    assert f"{one.texts:,.0f} texts with one and" in annotators_sentence(people)
+    first = people[people["set"] == people["set"].iloc[0]]
+    saved = annotator_savings(people).iloc[0]
+    assert (saved["one"], saved["texts"]) == (first["texts"].iloc[0], first["texts"].iloc[-1])
 
 
 def test_without_a_number_of_studies_the_plans_are_made_as_the_stored_ones_were(monkeypatch):

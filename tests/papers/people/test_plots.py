@@ -43,7 +43,7 @@ def test_regret_of_a_pair_stands_in_its_row_and_a_mark_on_its_interval():
     plt.close(ax.figure)
 
 
-def test_four_panels_stand_side_by_side_unless_another_number_is_asked_for():
+def test_four_panels_stand_side_by_side_unless_another_number_is_given():
     "Panels without a pair are not shown."
     for count, options, columns in ((5, dict(), 4), (2, dict(columns=1), 1)):
         rows = rows_of([f"{one}-en" for one in "abcde"[:count]], ["people", "random", "hter"], (50, 100))

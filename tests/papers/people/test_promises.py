@@ -13,9 +13,11 @@ from uetrust.papers.people.promises import (
     _promise_row,
     _promise_table,
     _true_risks,
+    broken_facts,
     inference_dir,
+    label_ranges,
+    own_label_facts,
     plot_promises,
-    promise_sentences,
     store_inference,
     stored_inference,
     worst_share,
@@ -36,10 +38,10 @@ def test_as_many_are_bad_as_the_share_says_and_ties_go_by_row():
 def test_the_risk_of_a_threshold_is_that_of_the_texts_it_keeps():
     bad, u = BAD["truth"].to_numpy(), UNSURE.to_numpy()
     thresholds = np.array([*np.quantile(u, [0.1, 0.5, 1.0]), np.nan, 0.0, u[17]])
-    wanted = [bad[u <= t].mean() if (u <= t).any() else None for t in thresholds]
+    expected = [bad[u <= t].mean() if (u <= t).any() else None for t in thresholds]
     found = _true_risks(bad, u, thresholds)
     assert np.isnan(found[3]) and found[[0, 1, 2, 5]].tolist() == pytest.approx(
-        [wanted[i] for i in (0, 1, 2, 5)]
+        [expected[i] for i in (0, 1, 2, 5)]
     )
 
 
@@ -83,16 +85,25 @@ def test_what_is_stored_says_which_command_made_it(tmp_path, monkeypatch):
         stored_inference("other")
 
 
-def test_the_sentences_name_the_worst_of_the_stored_rows():
+def test_the_facts_name_the_worst_of_the_stored_rows():
     rows = stored_inference("guarantee")
-    valid, broken, few = promise_sentences(rows)
+    own, broken, ranges = own_label_facts(rows), broken_facts(rows), label_ranges(rows)
     full = rows[rows["n"] == rows["n"].max()]
     metrics = full[~full["label"].isin(["truth", "people"])]
     worst = metrics.loc[metrics["broken_truth"].idxmax()]
-    assert f"The worst is {worst['label']} on {worst['set']}: broken in {worst['broken_truth']:.1%}" in broken
-    assert f"for {(metrics['broken_truth'] > 0.1).sum()} of {len(metrics)} combinations" in broken
-    assert f"over {len(full)} combinations of {full['set'].nunique()} sets" in valid
-    assert few.startswith("Labels by the truth or by people: with 100 labels a promise can be made in ")
+    assert broken.worst.equals(worst) and broken.truths == full["set"].nunique()
+    assert (broken.often, broken.metrics) == ((metrics["broken_truth"] > 0.1).sum(), len(metrics))
+    assert len(broken.where) == metrics["set"][metrics["broken_truth"] > 0.1].nunique()
+    assert (own.combinations, own.sets) == (len(full), full["set"].nunique())
+    assert own.highest == full["broken_own"].max() and own.error == pytest.approx(0.3 / np.sqrt(own.draws))
+    assert ranges["n"].tolist() == [100, 200, 500] and ranges["promised"].str.fullmatch(r"\d+% to \d+%").all()
+
+
+def test_a_range_of_one_value_is_one_number():
+    rows = _promise_table(dict(mine=(BAD, UNSURE)), n=300, draws=4)
+    few = rows[(rows["n"] == 100) & (rows["label"] == "truth")].iloc[0]
+    found = label_ranges(rows).set_index("n").loc[100]
+    assert found["kept"] == f"{few['kept']:.0%}" and found["broken"] == f"{few['broken_truth']:.1%}"
 
 
 def test_without_a_number_of_draws_the_promises_are_made_as_the_stored_ones_were(monkeypatch):

@@ -53,9 +53,10 @@ def test_the_command_reads_replies_and_judges_by_people(small, capsys):
     assert main(["run", NOTEBOOK, str(target), *params, passes, "read_task=Summary", f"out={out}"]) == 0
     assert capsys.readouterr().out == "ok read.ipynb\n"
     chapter = json.loads((out / "pages" / "people_read.json").read_text())
-    lack, said = chapter["text"]
-    assert "12 texts of llama-2-7b-chat in ragtruth, read by tiny-llama: by unmarked the best" in said
-    assert "0 prompts and 0 texts were cut; left out: 1 truncated" in said and "not at hand" in lack
+    missing, answer, left_out = chapter["text"]
+    assert "on 12 texts of llama-2-7b-chat in ragtruth, read by tiny-llama. Of lengths" in answer
+    assert " has the largest PRR by unmarked, " in answer and chapter["answer"] == answer
+    assert left_out == "Left out: 1 truncated." and "not at hand" in missing
     rows = pd.read_csv(out / "tables" / "people_read.csv").set_index(["method", "metric"])
     assert rows.loc[("perplexity", "unmarked"), "value"] > 0.5
     assert (rows["n"] == 12).all() and {"unmarked", "no_span"} <= set(rows.index.get_level_values(1))
@@ -71,8 +72,8 @@ def test_the_profile_without_its_data_says_so_and_the_run_goes_on(tmp_path, monk
     monkeypatch.setenv("UETRUST_CACHE", str(tmp_path))
     target = tmp_path / "people_read.ipynb"
     assert main(["run", NOTEBOOK, str(target), "profile=people-read", f"out={tmp_path}"]) == 0
-    said = capsys.readouterr().out
-    assert "ended early" in said and "ragtruth/response.jsonl" in said and "mediasum" in said
+    printed = capsys.readouterr().out
+    assert "ended early" in printed and "ragtruth/response.jsonl" in printed and "mediasum" in printed
 
 
 def test_reading_its_own_texts_back_gives_the_probabilities_of_writing(tmp_path):
@@ -122,3 +123,16 @@ def test_texts_of_several_systems_come_with_their_prompt_and_judgements(
     assert name == "factscore" or runs == documents  # A source stands in one run, so it is read once
     begins = "Tell me a bio of" if name == "factscore" else "Summarize this article in three sentences.\n\n"
     assert frame["source"].str.startswith(begins).all()
+
+
+def test_facts_are_those_of_the_best_method_and_of_the_best_baseline():
+    rows = [("msp", 0.4), ("mte", 0.6), ("token_count", 0.5), ("chance", 0.1), ("pmi", np.nan)]
+    table = pd.DataFrame(rows, columns=["method", "value"]).assign(metric="right", lo=0.0, hi=1.0)
+    other = table.assign(metric="second", value=0.9)
+    texts = pd.DataFrame(dict(id=["a", "b"]))
+    given = study.GivenTexts("own", "tiny", texts, pd.DataFrame(), dict(empty=2, truncated=0))
+    facts = study.given_facts(study._GivenPRR(pd.concat([table, other]), 3, 0), given)
+    assert (facts.n, facts.metric, facts.methods) == (2, "right", 2)
+    assert (facts.best, facts.best_prr) == ("mte", "0.600 [0.000, 1.000]")
+    assert (facts.baseline, facts.baseline_prr) == ("token_count", "0.500 [0.000, 1.000]")
+    assert (facts.cut_prompts, facts.cut_texts, facts.left_out) == (3, 0, dict(empty=2))

@@ -41,7 +41,7 @@ def test_prr_within_systems_is_the_mean_of_the_prr_of_each(texts):
     assert found["n"].eq(120).all() and found["documents"].eq(40).all()
 
 
-def test_a_document_that_a_system_lacks_is_left_out_within_systems(texts):
+def test_a_document_that_a_system_has_no_text_about_is_left_out_within_systems(texts):
     quality, scores, about = texts
     kept = about.index != 5
     found = study.prr_within_systems(quality[kept], scores[kept], about[kept], draws=20)

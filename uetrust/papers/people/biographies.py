@@ -20,15 +20,15 @@ from .faithbench import twice_auc
 FACT_SCORES = ("position", "words", "missing_words")
 
 
-def _said_by_others(systems):  # (system, person) -> words of the other systems; no key where there are none
+def _words_of_others(systems):  # (system, person) -> words of the other systems; no key where there are none
     texts = biography_texts(systems)
-    said = {
+    own = {
         (row.system, row.person): set(content_words_about(row.biography, row.person))
         for row in texts.itertuples()
     }
     found = {}
-    for system, person in said:
-        others = [said[name, person] for name in systems if name != system and (name, person) in said]
+    for system, person in own:
+        others = [own[name, person] for name in systems if name != system and (name, person) in own]
         if others:
             found[system, person] = set().union(*others)
     return found
@@ -37,14 +37,14 @@ def _said_by_others(systems):  # (system, person) -> words of the other systems;
 def _missing_share(words, others):  # Share of words that the others do not use; NaN without others
     return np.nan if others is None else np.mean([word not in others for word in words])
 
-
+# %% ../../../nbs/10_papers/08_people/14_biographies.ipynb #be744090
 def scored_facts(
-    systems: tuple = BIOGRAPHIES_AT_HAND,  # Of `uetrust.data.biographies.BIOGRAPHY_SYSTEMS`
+    systems: tuple = BIOGRAPHIES_AT_HAND,  # Names of systems, such as ('ChatGPT',)
 ) -> pd.DataFrame:  # sample, system, person, right, position, words, missing_words: a row per fact
     "Facts that people call right or wrong, with three scores; larger is likelier to be wrong."
     facts = biographies(systems)
     facts = facts[facts["right"].notna()]
-    others, rows = _said_by_others(systems), []
+    others, rows = _words_of_others(systems), []
     for row in facts.itertuples():
         words = content_words_about(row.fact_text, row.person)
         if words:
@@ -56,8 +56,8 @@ def scored_facts(
 
 # %% ../../../nbs/10_papers/08_people/14_biographies.ipynb #e15a43d3
 def rank_products(
-    first,  # One number per text
-    second,  # Another
+    first,  # One number for each text
+    second,  # Another number for each text
     documents,  # Person or article of each text
 ) -> np.ndarray:  # One sum per document; their sum is the numerator of Spearman's correlation
     "Products of centred ranks, summed by document."
@@ -65,8 +65,10 @@ def rank_products(
     centred = [values - values.mean() for values in ranks]
     return pd.Series(centred[0] * centred[1]).groupby(np.asarray(documents)).sum().to_numpy()
 
-# %% ../../../nbs/10_papers/08_people/14_biographies.ipynb #49825afb
-def _pairs_within(right, score, texts):  # Per text: pairs of a right and a wrong fact, and won minus lost
+# %% ../../../nbs/10_papers/08_people/14_biographies.ipynb #49825afb-1
+def _pairs_within(
+    right, score, texts
+):  # Per text: pairs of a right and a wrong fact, and right minus wrong orders
     frame = pd.DataFrame(dict(right=right, score=score, text=texts))
     rows = []
     for _, part in frame.groupby("text", sort=True):
@@ -75,8 +77,8 @@ def _pairs_within(right, score, texts):  # Per text: pairs of a right and a wron
         rows.append((order.size, order.sum()))
     return np.array(rows, float)
 
-# %% ../../../nbs/10_papers/08_people/14_biographies.ipynb #49825afb-1
-def _within(facts, score, draws, seed):  # (won - lost) / all pairs, the ends of its interval, and p
+
+def _within(facts, score, draws, seed):  # (right - wrong orders) / all pairs, the ends of its interval, and p
     pairs = _pairs_within(facts["right"], facts[score], facts["person"])
     drawn = bootstrap_counts(len(pairs), draws, np.random.default_rng(seed)) @ pairs
     drawn = drawn[drawn[:, 0] > 0]  # A sample of texts without a pair has no value
@@ -89,11 +91,11 @@ def _between(facts, score):
     found = prr(texts["right"], texts[score])
     return found.value, found.lo, found.hi, found.p
 
-
+# %% ../../../nbs/10_papers/08_people/14_biographies.ipynb #85274ec2
 def facts_found(
     facts: pd.DataFrame,  # From `scored_facts`
     draws: int = 1000,  # Bootstrap samples of the persons
-    seed: int = 42,  # Of the samples
+    seed: int = 42,  # Seed of the samples
 ) -> pd.DataFrame:  # system, score, level, value, lo, hi, p, n (facts or texts), persons
     "How well each score finds wrong facts, within texts and between them."
     rows = []

@@ -4,13 +4,15 @@
 
 # %% auto #0
 __all__ = ['LOWEST_COVERAGE', 'HIGHEST_COVERAGE', 'MONTE_CARLO_ERRORS', 'coverage_path', 'chooser_path', 'variants_path',
-           'kept_table', 'kept_about', 'kept_coverage', 'plot_labels_needed', 'saved_sentence', 'coverage_by_size',
-           'outside_coverage', 'interval_coverage_sentence', 'coverage_variants_sentence', 'chooser_sentence',
-           'plot_chooser']
+           'kept_table', 'kept_about', 'kept_coverage', 'plot_labels_needed', 'saved_labels', 'coverage_by_size',
+           'outside_coverage', 'CoverageFacts', 'interval_coverage_facts', 'variant_coverage', 'ChooserFacts',
+           'chooser_facts', 'plot_chooser', 'interval_coverage_sentence', 'coverage_variants_sentence',
+           'chooser_sentence']
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #0772cf36
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,17 +21,17 @@ from ...core.settings import root
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #a2290745
 def coverage_path() -> Path:
-    "The kept table of the last `make bench PART=coverage`."
+    "Path of the stored table of coverage, from the last `make bench PART=coverage`."
     return root() / "data" / "coverage.csv"
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #a2290745-1
 def chooser_path() -> Path:
-    "The kept table of which texts to label."
+    "Path of the stored table about which texts to label."
     return root() / "data" / "next_labels.csv"
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #a2290745-2
 def variants_path() -> Path:
-    "The kept table of other measures, and of documents."
+    "Path of the stored table of other measures, and of whole documents."
     return root() / "data" / "coverage_variants.csv"
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #8347c987
@@ -43,23 +45,23 @@ def kept_table(
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #8347c987-1
 def kept_about(
-    path: Path,  # Of a stored table
+    path: Path,  # Path of a stored table
 ) -> dict:  # command, studies, seed, versions
-    "What made a stored table."
+    "Command, seed and versions that made a stored table."
     return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #ed8b353b
 def _labels_needed(
-    n,  # Labels used with metrics
-    total,  # Texts in all
+    labels,  # Labels used together with metrics
+    total,  # Number of texts
     ratio,  # Width with metrics over width of labels alone
-):  # Labels that labels alone need for the same width
+):
     "Labels that would give the same interval without metrics."
-    return 1 / (1 / total + ratio**2 * (1 / n - 1 / total))
+    return 1 / (1 / total + ratio**2 * (1 / labels - 1 / total))
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #e5ccfc9d
 def kept_coverage(
-    path: Path | None = None,  # `coverage_path()` when None
+    path: Path | None = None,  # Path of the table; `coverage_path()` when None
 ) -> pd.DataFrame:  # As from `coverage_table`, with needed: labels that labels alone need
     "The stored table of coverage."
     table = kept_table(Path(path or coverage_path()))
@@ -91,32 +93,22 @@ def plot_labels_needed(
     return fig
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #f82046a7
-def saved_sentence(
+def saved_labels(
     table: pd.DataFrame,  # From `kept_coverage`
-    n: int = 100,  # Labels
-) -> str:
-    "What n labels and the metrics are worth in labels alone."
+    n: int = 100,  # Labels used together with metrics
+) -> pd.DataFrame:  # judge, bank, texts, needed, studies (over which the widths are means)
+    "Labels that labels alone need for the interval of one method that n labels and the metrics give."
     single = table[table["target"].str.startswith("prr ") & (table["n"] == n)]
-    parts = []
-    for judge, part in single.groupby("judge", sort=False):
-        each = ", ".join(f"{row.bank} {row.needed:.0f}" for row in part.itertuples())
-        parts.append(f"{each} (truth: {judge}, {part['texts'].iloc[0]:,} texts each)")
-    return (
-        f"For the mean width of the interval that {n} labels and the metrics give, labels alone need: "
-        + "; ".join(parts)
-        + f". Each width is a mean over {single['studies'].min():,} to {single['studies'].max():,} studies."
-    )
+    return single[["judge", "bank", "texts", "needed", "studies"]].reset_index(drop=True)
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #0a722725
 LOWEST_COVERAGE, HIGHEST_COVERAGE = 0.93, 0.97
-MONTE_CARLO_ERRORS = 1.96  # Of a cell at a bound, beyond which it is called outside
+MONTE_CARLO_ERRORS = 1.96  # How many errors beyond a bound a cell is called outside
 
 
 def coverage_by_size(
     table: pd.DataFrame,  # From `coverage_table`
-) -> (
-    pd.DataFrame
-):  # One row per judge, kind of target and n: cells, lowest, mean, highest, outside, ratio of widths
+) -> pd.DataFrame:  # One row per judge, kind of target and n: cells, lowest, mean, highest, ratio of widths
     "Coverage over banks, by number of labels."
     kind = np.where(table["target"].str.startswith("prr "), "PRR", "difference")
     rows = []
@@ -137,9 +129,9 @@ def coverage_by_size(
 def outside_coverage(
     table: pd.DataFrame,  # From `coverage_table`
     name: str = "metrics",  # Or 'alone'
-    errors: float = 0.0,  # Monte Carlo errors of a cell at the bound that it may be farther out
+    errors: float = 0.0,  # Monte Carlo errors of a cell at the bound by which it may lie farther out
 ) -> pd.DataFrame:  # Rows outside of 93 to 97 %
-    "Cells whose coverage is not what is promised."
+    "Cells whose coverage is not the promised one."
     found = table[f"coverage_{name}"]
     low, high = (
         errors * np.sqrt(bound * (1 - bound) / table["studies"])
@@ -148,64 +140,98 @@ def outside_coverage(
     return table[(found < LOWEST_COVERAGE - low) | (found > HIGHEST_COVERAGE + high)]
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #fb451276
-def interval_coverage_sentence(
-    table: pd.DataFrame,  # From `coverage_table`
-) -> str:
-    "What is reached, with the number of cells and the Monte Carlo error."
+class CoverageFacts(NamedTuple):
+    "How often 95 % intervals hold the value by all labels, as shares of studies"
+
+    cells: int  # Combinations of bank, target and number of labels
+    lowest: float  # Coverage with metrics, over cells
+    mean: float
+    highest: float
+    error: float  # Monte Carlo error of a cell
+    below: int  # Cells below 93 %
+    above: int  # Cells above 97 %
+    beyond: list  # Names of cells that are outside by more than Monte Carlo error
+    wider: int  # Cells whose interval is wider on average than that of labels alone
+    alone_lowest: float  # Coverage of labels alone, over cells
+    alone_highest: float
+    alone_outside: int  # Cells outside of 93 to 97 %
+
+# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #068b9139
+def _cell_name(row):
+    return f"{row.bank} {row.target} n = {row.n} ({row.coverage_metrics:.1%})"
+
+
+def interval_coverage_facts(
+    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.coverage_table`
+) -> CoverageFacts:
+    "Coverage with metrics and with labels alone, and the cells that are outside of 93 to 97 %."
     found, alone = table["coverage_metrics"], table["coverage_alone"]
-    below, above = (found < LOWEST_COVERAGE).sum(), (found > HIGHEST_COVERAGE).sum()
-    wider = (table["width_metrics"] > table["width_alone"]).sum()
-    off = len(outside_coverage(table, "alone"))
     beyond = outside_coverage(table, errors=MONTE_CARLO_ERRORS)
-    named = ", ".join(
-        f"{row.bank} {row.target} n = {row.n} ({row.coverage_metrics:.1%})" for row in beyond.itertuples()
-    )
-    return (
-        f"In {len(table)} cells (bank, target, number of labels) the intervals with metrics hold the value "
-        f"by all labels in {found.min():.1%} to {found.max():.1%} of studies (mean {found.mean():.1%}, Monte "
-        f"Carlo error {table['mc_metrics'].mean():.1%} per cell); {below} cells lie below "
-        f"{LOWEST_COVERAGE:.0%}, {above} above {HIGHEST_COVERAGE:.0%}; by more than "
-        f"{MONTE_CARLO_ERRORS} Monte Carlo errors {len(beyond)}{named and ': ' + named}. Labels alone: "
-        f"{alone.min():.1%} to {alone.max():.1%}, {off} cells outside. Wider on average than labels alone: "
-        f"{wider} cells."
+    return CoverageFacts(
+        cells=len(table),
+        lowest=found.min(),
+        mean=found.mean(),
+        highest=found.max(),
+        error=table["mc_metrics"].mean(),
+        below=int((found < LOWEST_COVERAGE).sum()),
+        above=int((found > HIGHEST_COVERAGE).sum()),
+        beyond=[
+            f"{row.bank} {row.target} n = {row.n} ({row.coverage_metrics:.1%})" for row in beyond.itertuples()
+        ],
+        wider=int((table["width_metrics"] > table["width_alone"]).sum()),
+        alone_lowest=alone.min(),
+        alone_highest=alone.max(),
+        alone_outside=len(outside_coverage(table, "alone")),
     )
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #ec94a30c
-def coverage_variants_sentence(
-    table: pd.DataFrame,  # From `variant_table`
-) -> str:
-    "Coverage of each variant over banks, and how many cells are outside by more than Monte Carlo error."
-    kind = np.where(
-        table["target"].str.contains("documents"), "documents", table["target"].str.split(" ").str[0]
-    )
+def variant_coverage(
+    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.variant_table`
+) -> pd.DataFrame:  # target, n (as text), cells, lowest, mean, highest, outside (beyond Monte Carlo error)
+    "Coverage of each variant over banks."
+    documents = table["target"].str.contains("documents")
+    kind = np.where(documents, "documents", table["target"].str.split(" ").str[0])
     names = dict(auroc="AUROC", aurc="AURC", documents="PRR with documents drawn")
-    parts = []
+    rows = []
     for name, part in table.groupby(kind, sort=False):
-        found, off = part["coverage_metrics"], len(outside_coverage(part, errors=MONTE_CARLO_ERRORS))
+        found = part["coverage_metrics"]
         sizes = " and ".join(map(str, sorted(set(part["n"]))))
-        parts.append(
-            f"{names[name]} (n = {sizes}, {len(part)} cells): {found.min():.1%} to {found.max():.1%}, mean "
-            f"{found.mean():.1%}, {off} outside of 93 to 97 % by more than Monte Carlo error"
-        )
-    studies = table["studies"].max()
-    return f"Coverage of the intervals with metrics in {studies} studies each. " + "; ".join(parts) + "."
+        row = dict(target=names[name], n=sizes, cells=len(part))
+        row |= dict(lowest=found.min(), mean=found.mean(), highest=found.max())
+        rows.append(row | dict(outside=len(outside_coverage(part, errors=MONTE_CARLO_ERRORS))))
+    return pd.DataFrame(rows)
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #a8db4293
-def chooser_sentence(
-    table: pd.DataFrame,  # From `chooser_table`
-) -> str:
-    "What drawing by importance gains, and in how many cells that is beyond chance."
-    better, worse = (table["lo"] > 1).sum(), (table["hi"] < 1).sum()
-    found = [table[f"coverage_{way}"] for way in ("chosen", "even")]
-    kept = [f"{column.min():.1%} to {column.max():.1%}" for column in found]
-    gain, ends = table["gain"], sorted({table["studies"].min(), table["studies"].max()})
-    studies = " to ".join(f"{n:,}" for n in ends)
-    return (
-        f"Labels drawn by importance are worth {gain.median():.2f} times as many drawn evenly in the median "
-        f"of {len(table)} cells (bank, number of labels; {gain.min():.2f} to {gain.max():.2f}; "
-        f"{studies} studies each); the interval of the gain lies above 1 in "
-        f"{better} cells and below 1 in {worse}. Intervals of 95 % hold in {kept[0]} of studies with texts "
-        f"drawn by importance, and in {kept[1]} with texts drawn evenly."
+class ChooserFacts(NamedTuple):
+    "What drawing the texts to label by importance gains over drawing them evenly"
+
+    cells: int  # Combinations of bank and number of labels
+    gain: float  # Labels drawn evenly that one label is worth: median over cells
+    lowest: float
+    highest: float
+    studies: list  # Simulated studies of each cell: the fewest and the most, or one number
+    better: int  # Cells whose interval of the gain lies above 1
+    worse: int  # Cells whose interval lies below 1
+    coverage: tuple  # Lowest and highest coverage of intervals, drawn by importance
+    even_coverage: tuple  # The same, drawn evenly
+
+# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #8df079e8
+def chooser_facts(
+    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.chooser_table`
+) -> ChooserFacts:
+    "Gain of drawing by importance, and in how many cells it is beyond chance."
+    chosen, even = (table[f"coverage_{way}"] for way in ("chosen", "even"))
+    gain, studies = table["gain"], table["studies"]
+    return ChooserFacts(
+        cells=len(table),
+        gain=gain.median(),
+        lowest=gain.min(),
+        highest=gain.max(),
+        studies=sorted({int(studies.min()), int(studies.max())}),
+        better=int((table["lo"] > 1).sum()),
+        worse=int((table["hi"] < 1).sum()),
+        coverage=(chosen.min(), chosen.max()),
+        even_coverage=(even.min(), even.max()),
     )
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #8ce22020
@@ -229,3 +255,38 @@ def plot_chooser(
     ax.legend(frameon=False, fontsize=8)
     fig.tight_layout()
     return fig
+
+# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #c3e2975e
+def interval_coverage_sentence(
+    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.coverage_table`
+) -> str:
+    "Coverage with metrics and with labels alone, in two sentences."
+    facts = interval_coverage_facts(table)
+    return (
+        f"Intervals with metrics hold the value in {facts.lowest:.1%} to {facts.highest:.1%} of studies over "
+        f"{facts.cells} cells (mean {facts.mean:.1%}); outside of 93 to 97 %: {facts.below + facts.above}, "
+        f"by more than Monte Carlo error {', '.join(facts.beyond) or 'none'}. Labels alone: "
+        f"{facts.alone_lowest:.1%} to {facts.alone_highest:.1%}."
+    )
+
+# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #9102db6a
+def coverage_variants_sentence(
+    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.variant_table`
+) -> str:
+    "Coverage of AUROC, AURC and whole documents, in one sentence."
+    each = "; ".join(
+        f"{row.target} {row.lowest:.1%} to {row.highest:.1%} ({row.cells} cells)"
+        for row in variant_coverage(table).itertuples()
+    )
+    return f"Coverage of the intervals with metrics: {each}."
+
+# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #840995f3
+def chooser_sentence(
+    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.chooser_table`
+) -> str:
+    "Gain of drawing labels by importance, in one sentence."
+    facts = chooser_facts(table)
+    return (
+        f"One label drawn by importance is worth {facts.gain:.2f} drawn evenly in the median of "
+        f"{facts.cells} cells ({facts.lowest:.2f} to {facts.highest:.2f})."
+    )

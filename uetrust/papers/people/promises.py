@@ -4,12 +4,14 @@
 
 # %% auto #0
 __all__ = ['PEOPLE_SHARE', 'WORLD_METRICS', 'FEW_LABELS', 'RISK_SHARE', 'worst_share', 'inference_dir', 'store_inference',
-           'stored_inference', 'store_promises', 'promise_sentences', 'plot_promises']
+           'stored_inference', 'store_promises', 'OwnLabelFacts', 'own_label_facts', 'BrokenFacts', 'broken_facts',
+           'label_ranges', 'plot_promises']
 
 # %% ../../../nbs/10_papers/08_people/05_promises.ipynb #3b05efff
 import json
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,16 +28,16 @@ from .translations import judged_translations
 # %% ../../../nbs/10_papers/08_people/05_promises.ipynb #80649aad
 def worst_share(
     quality,  # Larger is better
-    share: float,  # How many are to be called bad
+    share: float,  # Share of texts that are called bad
 ) -> np.ndarray:  # Booleans: among the lowest; texts tied at the line are called bad in row order
-    "The texts with the lowest quality, as many as the share says."
+    "Which texts have the lowest quality, as many as the share allows."
     quality = np.asarray(quality, float)
     bad = np.zeros(len(quality), bool)
     bad[np.argsort(quality, kind="stable")[: round(share * len(quality))]] = True
     return bad
 
 # %% ../../../nbs/10_papers/08_people/05_promises.ipynb #ae19cd5f
-PEOPLE_SHARE = 0.25  # Of translations that count as bad
+PEOPLE_SHARE = 0.25  # Share of translations that count as bad
 WORLD_METRICS = (
     "unieval_consistency",
     "summac_zs",
@@ -51,8 +53,8 @@ WORLD_METRICS = (
 
 
 def _world_labels(
-    generator: str,  # One of `MAIN_GENERATORS`
-    method: str = "msp",  # Uncertainty
+    generator: str,  # Generator of the bulletins, such as 'tiny-bart'
+    method: str = "msp",  # Uncertainty method
 ) -> tuple[pd.DataFrame, pd.Series]:  # Texts x (truth, metrics), True where bad; uncertainty
     "Bad bulletins by the truth and by metrics with the same base rate."
     scores = world_scores(generator)
@@ -64,9 +66,9 @@ def _world_labels(
 
 
 def _people_labels(
-    pair: str,  # One of `TRANSLATION_PAIRS`
-    method: str = "msp",  # Uncertainty
-    split: str = "all",  # Of the translations
+    pair: str,  # Language pair, such as 'ru-en'
+    method: str = "msp",  # Uncertainty method
+    split: str = "all",  # Sentences: 'train', 'dev', 'test20' or 'all'
 ) -> tuple[pd.DataFrame, pd.Series]:  # Texts x (people, metrics), True where bad; uncertainty
     "Bad translations by people and by metrics with the same base rate."
     judged = judged_translations(pair, split, without=("ter",))
@@ -76,9 +78,9 @@ def _people_labels(
 
 # %% ../../../nbs/10_papers/08_people/05_promises.ipynb #c42c3c38
 def _true_risks(
-    bad: np.ndarray,  # Of all texts, booleans [N]
-    uncertainty: np.ndarray,  # Of all texts
-    thresholds: np.ndarray,  # NaN where nothing is promised
+    bad: np.ndarray,  # True for bad texts, booleans [N]
+    uncertainty: np.ndarray,  # Uncertainty of the same texts [N]
+    thresholds: np.ndarray,  # Largest uncertainty that is kept; NaN where nothing is promised
 ) -> np.ndarray:  # Risk of the texts that each keeps; NaN where nothing is promised
     "Risk of thresholds over all texts."
     order = np.argsort(uncertainty, kind="stable")
@@ -90,13 +92,13 @@ def _true_risks(
 
 def _promise_row(
     bad: pd.DataFrame,  # Texts x labels, the truth first
-    uncertainty: pd.Series,  # Of the texts
+    uncertainty: pd.Series,  # Uncertainty of the same texts
     label: str,  # Column to calibrate on
     n: int,  # Texts of a calibration set
     alpha: float,  # Promised risk
     delta: float = 0.1,  # Allowed probability of a broken promise
     draws: int = 1000,  # Calibration sets
-    seed: int = 0,  # Of the draws
+    seed: int = 0,  # Seed of the draws
 ) -> dict:  # Shares of sets and means over sets; the columns are explained at `_promise_table`
     "What promises calibrated on one label are worth."
     u, labels, rng = uncertainty.to_numpy(float), bad[label].to_numpy(), np.random.default_rng(seed)
@@ -115,15 +117,15 @@ def _promise_row(
     return row
 
 # %% ../../../nbs/10_papers/08_people/05_promises.ipynb #d9fcc939
-FEW_LABELS = (100, 200)  # Texts that people label when they are not to label all
-RISK_SHARE = 0.6  # Promised risk as a share of the base rate: it asks the same of every set
+FEW_LABELS = (100, 200)  # Texts that people label where they do not label all
+RISK_SHARE = 0.6  # Promised risk as a share of the base rate: equally demanding in every set
 
 
 def _promise_table(
-    sets: dict,  # Name -> (bad, uncertainty), as from `_world_labels`
+    sets: dict,  # Name of a set -> (bad, uncertainty), as from `_world_labels`
     n: int = 500,  # Texts of a calibration set
     draws: int = 1000,  # Calibration sets
-    seed: int = 0,  # Of the draws
+    seed: int = 0,  # Seed of the draws
     # set, label, n, alpha, delta, draws, base (bad texts by the truth), promised (share of sets that give a
     # threshold), kept (mean share of texts), broken_own and broken_truth (share of sets whose risk over all
     # texts is above alpha, by the label and by the truth), risk_truth (mean), worst_truth (95 % quantile)
@@ -138,18 +140,18 @@ def _promise_table(
             rows.append(dict(set=name) | row)
     return pd.DataFrame(rows)
 
-
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #ae4649a8
 def inference_dir() -> Path:  # In the repository
     "Folder of the stored tables of heavy simulations about inference."
     return root() / "data" / "inference"
 
 # %% ../../../nbs/10_papers/08_people/05_promises.ipynb #d9fcc939-1
 def store_inference(
-    name: str,  # Of the table
-    table: pd.DataFrame,  # What is stored
-    command: str,  # That makes it
+    name: str,  # Name of the table
+    table: pd.DataFrame,  # Table to store
+    command: str,  # Command that makes it
     **about,  # Seed, number of draws, and the like
-) -> Path:  # The table; NAME.json beside it says what made it
+) -> Path:  # Path of the table; NAME.json in the same folder holds what made it
     "Store a table of a simulation with the command and the versions that made it."
     path = inference_dir() / f"{name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -162,7 +164,7 @@ def store_inference(
 
 # %% ../../../nbs/10_papers/08_people/05_promises.ipynb #d9fcc939-2
 def stored_inference(
-    name: str,  # Of a table
+    name: str,  # Name of the table, such as 'guarantee'
 ) -> pd.DataFrame:
     "A stored table of a simulation."
     path = inference_dir() / f"{name}.csv"
@@ -174,7 +176,7 @@ def stored_inference(
 # %% ../../../nbs/10_papers/08_people/05_promises.ipynb #d9fcc939-3
 def store_promises(
     draws: int = 1000,  # Calibration sets of each row
-    seed: int = 0,  # Of the draws
+    seed: int = 0,  # Seed of the draws
 ) -> list:  # Path of data/inference/guarantee.csv
     "Make and store the table of promises, for bulletins and translations."
     sets = {f"bulletins, {name}": _world_labels(name) for name in MAIN_GENERATORS}
@@ -182,50 +184,91 @@ def store_promises(
     table = _promise_table(sets, draws=draws, seed=seed)
     return [store_inference("guarantee", table, "make bench PART=guarantee", draws=draws, seed=seed)]
 
-# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #6e4650d8
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #d8fd7471
 def _truth_rows(rows):  # Calibrated on the truth or on people
     return rows["label"].isin(["truth", "people"])
 
-# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #6e4650d8-1
-def _range(values, spec=".0%"):
-    low, high = format(values.min(), spec), format(values.max(), spec)
-    return low if low == high else f"{low} to {high}"
 
+class OwnLabelFacts(NamedTuple):
+    "How often promises are broken by the label that they were calibrated on, as shares of calibration sets"
 
-def promise_sentences(
+    n: int  # Texts of a calibration set
+    draws: int  # Calibration sets of each combination
+    allowed: float  # Share that a promise allows
+    error: float  # Monte Carlo error of a share at that bound
+    lowest: float  # Share of broken promises, over combinations
+    highest: float
+    combinations: int  # Combinations of a set of texts and a label
+    sets: int  # Sets of texts
+
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #9bf88cb6
+def own_label_facts(
     rows: pd.DataFrame,  # From `_promise_table`
-) -> list:  # Three sentences
-    "How often promises are broken: by their own label, by the truth, and with few labels."
-    full, draws, delta = rows["n"].max(), int(rows["draws"].iloc[0]), rows["delta"].iloc[0]
-    whole = rows[rows["n"] == full]
+) -> OwnLabelFacts:
+    "How often promises with the most labels are broken by their own label."
+    whole, draws, delta = (
+        rows[rows["n"] == rows["n"].max()],
+        int(rows["draws"].iloc[0]),
+        rows["delta"].iloc[0],
+    )
+    return OwnLabelFacts(
+        n=int(rows["n"].max()),
+        draws=draws,
+        allowed=delta,
+        error=np.sqrt(delta * (1 - delta) / draws),
+        lowest=whole["broken_own"].min(),
+        highest=whole["broken_own"].max(),
+        combinations=len(whole),
+        sets=whole["set"].nunique(),
+    )
+
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #8448c470
+class BrokenFacts(NamedTuple):
+    "How often the truth or people break promises that were calibrated on a metric"
+
+    metrics: int  # Combinations of a set of texts and a metric
+    often: int  # Combinations whose promise is broken more often than allowed
+    where: list  # Sets of texts in which they are
+    worst: pd.Series  # Row of the combination that is broken most often
+    silent: int  # Combinations in which most calibration sets promise nothing
+    truths: int  # Sets of texts, calibrated on the truth or on people
+    silent_truths: int  # The same, in which most calibration sets promise nothing
+
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #9b3827e4
+def broken_facts(
+    rows: pd.DataFrame,  # From `_promise_table`
+) -> BrokenFacts:
+    "Promises of metrics that the truth or people break, with the most labels."
+    whole = rows[rows["n"] == rows["n"].max()]
     metrics, truth = whole[~_truth_rows(whole)], whole[_truth_rows(whole)]
-    few = rows[(rows["n"] < full) & _truth_rows(rows)]
-    error = np.sqrt(delta * (1 - delta) / draws)
-    own = _range(whole["broken_own"], ".1%")
-    valid = (
-        f"By the label it was calibrated on, a promise with {full} labelled texts is broken in {own} of "
-        f"{draws:,} calibration sets (at most {delta:.0%} is allowed; Monte Carlo error {error:.1%}), over "
-        f"{len(whole)} combinations of {whole['set'].nunique()} sets of texts and their labels."
+    often = metrics[metrics["broken_truth"] > rows["delta"].iloc[0]]
+    return BrokenFacts(
+        metrics=len(metrics),
+        often=len(often),
+        where=sorted(set(often["set"].str.replace(", ", " "))),
+        worst=metrics.loc[metrics["broken_truth"].idxmax()],
+        silent=int((metrics["promised"] < 0.5).sum()),
+        truths=len(truth),
+        silent_truths=int((truth["promised"] < 0.5).sum()),
     )
-    often, worst = metrics[metrics["broken_truth"] > delta], metrics.loc[metrics["broken_truth"].idxmax()]
-    rarely = [(part["promised"] < 0.5).sum() for part in (metrics, truth)]
-    where = preview(sorted(set(often["set"].str.replace(", ", " "))))
-    broken = (
-        f"By the truth or by people, promises calibrated on a metric are broken in more than {delta:.0%} of "
-        f"the sets for {len(often)} of {len(metrics)} combinations ({where}). The worst is {worst['label']} "
-        f"on {worst['set']}: broken in {worst['broken_truth']:.1%} of the sets, and where a threshold was "
-        f"promised the mean risk is {worst['risk_truth']:.3f}, the 95 % quantile {worst['worst_truth']:.3f}, "
-        f"instead of {worst['alpha']:g}. A metric also promises less: nothing in more than half "
-        f"of the sets for {rarely[0]} of {len(metrics)} combinations, the truth or people for {rarely[1]} of "
-        f"{len(truth)}."
+
+# %% ../../../nbs/10_papers/08_people/05_promises.ipynb #98ac5e87
+def label_ranges(
+    rows: pd.DataFrame,  # From `_promise_table`
+) -> pd.DataFrame:  # n, and the range over sets of promised, kept and broken, as texts
+    "What labels of the truth or of people allow to promise, by their number."
+
+    def spread(values, digits=0):
+        low, high = (f"{end:.{digits}%}" for end in (values.min(), values.max()))
+        return low if low == high else f"{low} to {high}"
+
+    return pd.DataFrame(
+        [
+            dict(n=n, promised=spread(part["promised"]), kept=spread(part["kept"]))
+            | dict(broken=spread(part["broken_truth"], 1))
+            for n, part in rows[_truth_rows(rows)].groupby("n")
+        ]
     )
-    each = "; ".join(
-        f"with {size} labels a promise can be made in {_range(part['promised'])} of the sets, keeps "
-        f"{_range(part['kept'])} of the texts and is broken in {_range(part['broken_truth'], '.1%')}"
-        for size, part in few.groupby("n")
-    )
-    kept = f"with {full} it keeps {_range(truth['kept'])}"
-    return [valid, broken, f"Labels by the truth or by people: {each}; {kept}."]
 
 # %% ../../../nbs/10_papers/08_people/05_promises.ipynb #6e4650d8-2
 def plot_promises(

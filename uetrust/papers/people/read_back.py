@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TOFU_PROMPT', 'SUMMARY_PROMPT', 'BIOGRAPHY_PROMPT', 'GIVEN_SETS', 'GivenTexts', 'given_texts', 'sets_at_hand',
            'parse_readers', 'reading_folder', 'reading_settings', 'fill_given_bank', 'read_given_texts',
-           'reading_scores', 'given_prr', 'given_sentence']
+           'reading_scores', 'given_prr', 'GivenFacts', 'given_facts']
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #83eddda5
 from pathlib import Path
@@ -17,6 +17,7 @@ from ...core.roles import role_of
 from ...core.scores import wide_table
 from ...core.settings import resolve_checkpoint
 from ...core.store import value_digest
+from ...core.tables import with_interval
 from ...data.biographies import biographies, biography_texts
 from ...data.bulletins import bulletins
 from ...data.checker import ERROR_TYPES, check_summaries
@@ -43,7 +44,7 @@ from ...statistics.table import read_statistics
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #a718acd0
 class GivenTexts(NamedTuple):
-    "Texts of one writer, with what people said of them"
+    "Texts of one writer, with their judgements by people"
 
     dataset: str
     writer: str  # '' where the writers are not named
@@ -55,6 +56,8 @@ class GivenTexts(NamedTuple):
 TOFU_PROMPT = (  # The prompts of TofuEval's systems were not published with their summaries
     "Document: {source}\nSummarize the document with a focus on {topic}, in fewer than 50 words."
 )
+SUMMARY_PROMPT = "Summarize this article in three sentences.\n\n{source}"
+BIOGRAPHY_PROMPT = "Tell me a bio of {source}."
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #a718acd0-2
 def _ragtruth(writer, task, split, folder):
@@ -70,7 +73,7 @@ def _ragtruth(writer, task, split, folder):
     return texts, kept.set_index("id")[list(RAGTRUTH_QUALITY)], left_out
 
 
-def _tofueval(writer, task, split, folder):  # The letters of its systems name no model: all are taken
+def _tofueval(writer, task, split, folder):  # The letters of its systems name no model: all are used
     sentences = tofueval()
     sentences = sentences[(sentences["split"] == split) & ~sentences["repeat"]]
     ratios, key = tofueval_ratios(sentences), list(TOFU_SUMMARY)
@@ -97,13 +100,7 @@ def _bulletins(writer, task, split, folder):  # Every second text belongs to the
     quality = pd.DataFrame(dict(truth=checked["truth"].to_numpy(), no_error=1.0 - wrong.to_numpy()))
     return table, quality.set_index(pd.Index(world["id"], name="id")), {}
 
-# %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #5ad10001
-SUMMARY_PROMPT = "Summarize this article in three sentences.\n\n{source}"
-
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #5ad10001-1
-BIOGRAPHY_PROMPT = "Tell me a bio of {source}."
-
-
 def _by_systems(table, quality):  # id, document, system, source, text, and columns with judgements
     kept = table[table["text"].str.strip() != ""]
     texts = kept[["id", "document", "system", "source", "text"]].reset_index(drop=True)
@@ -143,11 +140,11 @@ GIVEN_SETS = dict(
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #5ad10002
 def given_texts(
-    dataset: str,  # Of `GIVEN_SETS`
-    writer: str = "",  # As the set names it
-    task: str = "all",  # Of `uetrust.data.ragtruth.RAGTRUTH_TASKS`
+    dataset: str,  # Key of `GIVEN_SETS`
+    writer: str = "",  # Name of the writer in the set, such as 'llama-2-7b-chat'
+    task: str = "all",  # Task of RAGTruth: 'Summary', 'QA', 'Data2txt' or 'all'
     split: str = "test",  # 'train', 'test' or 'dev', as the set has it
-    items: int | None = None,  # Take only so many
+    items: int | None = None,  # Number of texts at most; None is all
     folder=None,  # Folder with the files of RAGTruth; cache and mirror when None
 ) -> GivenTexts:
     "Texts of one writer and their labels; a set without names of writers gives all its texts."
@@ -162,19 +159,19 @@ def given_texts(
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #5ad10002-1
 def sets_at_hand(
-    names: list,  # Of `GIVEN_SETS`
-    **options,  # Of `given_texts`
-) -> tuple[list, dict]:  # `GivenTexts`, and set -> why it is not at hand
-    "The sets whose files are there; `DataNotAtHand` when there is none."
-    found, lacks = [], {}
+    names: list,  # Keys of `GIVEN_SETS`
+    **options,  # Further options of `given_texts`
+) -> tuple[list, dict]:  # `GivenTexts`, and set -> why it is not available
+    "The sets whose files are available; `DataNotAtHand` when there is none."
+    found, missing = [], {}
     for name in names:
         try:
             found.append(given_texts(name, **options))
         except DataNotAtHand as error:
-            lacks[name] = str(error)
+            missing[name] = str(error)
     if not found:
-        raise DataNotAtHand("; ".join(lacks.values()))
-    return found, lacks
+        raise DataNotAtHand("; ".join(missing.values()))
+    return found, missing
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #11b474be
 def parse_readers(
@@ -190,11 +187,11 @@ def parse_readers(
 def reading_folder(
     parent,  # Folder of all readings
     given: GivenTexts,  # From `given_texts`
-    checkpoint: str,  # That reads
-) -> Path:  # Another one for other texts
-    "Folder of the texts and their token statistics."
-    of = value_digest([given.texts.to_numpy().tolist(), checkpoint])
-    return Path(parent) / f"{given.dataset}--{Path(checkpoint).name}--{of[:8]}"
+    checkpoint: str,  # Folder or hub id of the model that reads
+) -> Path:
+    "Folder of the texts and their token statistics; other texts have another one."
+    digest = value_digest([given.texts.to_numpy().tolist(), checkpoint])
+    return Path(parent) / f"{given.dataset}--{Path(checkpoint).name}--{digest[:8]}"
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #11b47401
 def reading_settings(
@@ -211,7 +208,7 @@ def fill_given_bank(
     folder,  # From `reading_folder`
     given: GivenTexts,  # From `given_texts`
     decoding: Decoding,  # From `reading_settings`
-    progress: bool = True,  # Show texts done and time left
+    progress: bool = True,  # Show how many texts are done and the time left
 ) -> Path:  # The bank, a subfolder
     "Bank of given texts, each as the greedy text of its source."
     writer = given.writer or "unnamed"
@@ -229,17 +226,13 @@ def read_given_texts(
     folder,  # From `reading_folder`
     given: GivenTexts,  # From `given_texts`
     checkpoint: str,  # Folder or hub id of the model that reads
-    passes: tuple = (
-        "conditional",
-        "vocabulary",
-        "unconditional",
-    ),  # Of `uetrust.statistics.generator.PASSES`
+    passes: tuple = ("conditional", "vocabulary", "unconditional"),  # Passes over every text
     longest: int = 512,  # Tokens kept free for a text behind its prompt
     max_prompt: int = 3500,  # Tokens of a prompt
-    progress: bool = True,  # Show texts done and time left
-    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show how many texts are done and the time left
+    worker: tuple = (0, 1),  # Number of this worker, from 0, and number of workers
 ) -> Path:  # The folder, a bank with token statistics
-    "Bank of given texts and what the checkpoint computes about them; what is there is not computed again."
+    "Bank of given texts and their token statistics; what is stored is not computed again."
     from uetrust.models.load import load_model
     from uetrust.statistics.passes import compute_together
 
@@ -267,8 +260,8 @@ class _GivenPRR(NamedTuple):
     "PRR of given texts, and how many prompts and texts were cut"
 
     table: pd.DataFrame  # As from `prr_table`; intervals clustered by document
-    cut_prompts: int
-    cut_texts: int
+    cut_prompts: int  # Prompts longer than the limit
+    cut_texts: int  # Texts longer than the limit
 
 
 def given_prr(
@@ -289,24 +282,40 @@ def given_prr(
     return _GivenPRR(table, int((read["cut"] > 0).sum()), int((read["text_cut"] > 0).sum()))
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #36657301-1
-def given_sentence(
-    prr: _GivenPRR,
+class GivenFacts(NamedTuple):
+    "The best method by the first judgement of given texts, and what was cut or left out"
+
+    n: int  # Texts
+    metric: str  # The judgement
+    methods: int  # Without baselines
+    best: str  # Method with the largest PRR
+    best_prr: str  # With its 95 % interval
+    baseline: str  # Baseline with the largest PRR: lengths and chance
+    baseline_prr: str
+    cut_prompts: int
+    cut_texts: int
+    left_out: dict  # Reason -> texts that were not read
+
+# %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #8024efd6
+def given_facts(
+    prr: _GivenPRR,  # From `given_prr`
     given: GivenTexts,  # The same texts
-    checkpoint: str,  # That read them
-) -> str:  # Three sentences
-    "The best method by the first judgement, beside the best baseline, and what was cut or left out."
-    table, metric = prr.table, prr.table["metric"].iloc[0]
-    rows = table[(table["metric"] == metric) & table["value"].notna()].sort_values("value", ascending=False)
-    base = rows["method"].map(role_of) == "baseline"
-    said = [
-        f"{row.method} {row.value:.3f} [{row.lo:.3f}, {row.hi:.3f}]"
-        for row in (rows[~base].iloc[0], rows[base].iloc[0])
-    ]
-    own = f"texts of {given.writer}" if given.writer else "texts of unnamed writers"
-    left = ", ".join(f"{n} {why}" for why, n in given.left_out.items() if n)
-    return (
-        f"{len(given.texts)} {own} in {given.dataset}, read by {Path(checkpoint).name}: by {metric} the best "
-        f"of {int((~base).sum())} methods is {said[0]}, the best of lengths and chance {said[1]}. The best "
-        f"of many is too good by chance. {prr.cut_prompts} prompts and {prr.cut_texts} texts were cut"
-        f"{f'; left out: {left}' if left else ''}."
+) -> GivenFacts:
+    "The best method and the best baseline by the first judgement."
+    metric = prr.table["metric"].iloc[0]
+    rows = prr.table[(prr.table["metric"] == metric) & prr.table["value"].notna()]
+    rows = rows.sort_values("value", ascending=False)
+    is_baseline = rows["method"].map(role_of) == "baseline"
+    best, baseline = rows[~is_baseline].iloc[0], rows[is_baseline].iloc[0]
+    return GivenFacts(
+        n=len(given.texts),
+        metric=metric,
+        methods=int((~is_baseline).sum()),
+        best=best["method"],
+        best_prr=with_interval(best, 3),
+        baseline=baseline["method"],
+        baseline_prr=with_interval(baseline, 3),
+        cut_prompts=prr.cut_prompts,
+        cut_texts=prr.cut_texts,
+        left_out={why: count for why, count in given.left_out.items() if count},
     )

