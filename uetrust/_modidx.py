@@ -6547,6 +6547,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                        'uetrust/papers/threshold/tables.py'),
                                                  'uetrust.papers.threshold.tables.SpreadFacts': ( '10_papers/04_threshold/tables.html#spreadfacts',
                                                                                                   'uetrust/papers/threshold/tables.py'),
+                                                 'uetrust.papers.threshold.tables._ends': ( '10_papers/04_threshold/tables.html#_ends',
+                                                                                            'uetrust/papers/threshold/tables.py'),
                                                  'uetrust.papers.threshold.tables._rounded_means': ( '10_papers/04_threshold/tables.html#_rounded_means',
                                                                                                      'uetrust/papers/threshold/tables.py'),
                                                  'uetrust.papers.threshold.tables.agreement_facts': ( '10_papers/04_threshold/tables.html#agreement_facts',

@@ -102,7 +102,7 @@ def printed_checks(
 
 def _rounded_means(
     led,
-):  # Printed means that are off in the last digit, as the rounding of their cells allows
+):  # Off in the last digit, as the rounding of their cells allows
     return led[led["reason"].str.contains(ROUNDING_NOTE) & led["recomputed"].notna()]
 
 # %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #66275541-1
@@ -165,11 +165,15 @@ def agreement_facts(
 ) -> AgreementFacts:  # Ranges of rho, and the data sets with the lowest and highest
     "Where printed AUC predicts printed accuracy."
     own = by_setting.index.str.startswith("InData")
-    ends = [(values.min(), values.max()) for values in (by_setting["rho"][own], by_setting["rho"][~own])]
+    ends = _ends(by_setting["rho"][own]), _ends(by_setting["rho"][~own])
     worst, best = by_set["rho"].idxmin(), by_set["rho"].idxmax()
-    low = by_set.loc[worst]
-    first, rank = low["best_by_auc"], int(low["its_rank"])
-    return AgreementFacts(*ends, low["rho"], worst, first, rank, by_set["rho"].max(), best)
+    first, rank = by_set.loc[worst, ["best_by_auc", "its_rank"]]
+    lowest, highest = _ends(by_set["rho"])
+    return AgreementFacts(*ends, lowest, worst, first, int(rank), highest, best)
+
+
+def _ends(values):  # Lowest and highest
+    return float(values.min()), float(values.max())
 
 # %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #be6b69c5
 DEFAULT_WAY = ("xdomain", "logistic")  # Computed when it has not been run
@@ -221,7 +225,7 @@ def all_cases_facts(
     limit = critical_rho(11) - 1e-9
     predicted = {name: int((cases[f"rho_{name}"] >= limit).sum()) for name in DECISION_MEASURES}
     columns = ("accuracy", "balanced_accuracy", "from_prior")
-    ends = {name: (cases[name].min(), cases[name].max()) for name in columns}
+    ends = {name: _ends(cases[name]) for name in columns}
     beaten = int((cases["below_always_unfaithful"] == cases["metrics"]).sum())
     return AllCasesFacts(len(cases), limit, predicted, **ends, beaten=beaten)
 
@@ -240,8 +244,7 @@ def decision_auc_facts(
     released = outcomes.query("mode=='indata' and layout=='domain' and preset=='opitz2024'")
     if not len(released):
         return None
-    ends = ((released[name].min(), released[name].max()) for name in ("rho_own_auc", "rho_accuracy"))
-    return DecisionAUCFacts(*ends)
+    return DecisionAUCFacts(_ends(released["rho_own_auc"]), _ends(released["rho_accuracy"]))
 
 # %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #5pr3ad01
 class SpreadFacts(NamedTuple):
@@ -268,6 +271,6 @@ def spread_facts(
     gain = means["accuracy"].rank() - means["auc_scores"].rank()
     variance = scaled_scores(data).var()[gain.index]
     narrow, wide = variance.idxmin(), variance.idxmax()
-    ends = narrow, variance[narrow], wide, variance[wide]
+    ends = narrow, float(variance[narrow]), wide, float(variance[wide])
     rho = spearman(variance, gain).r
     return SpreadFacts(len(data), len(gain), *ends, rho, critical_rho(len(gain), 0.05))
