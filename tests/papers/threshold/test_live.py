@@ -327,6 +327,15 @@ def test_studying_any_items_is_comparing_them(scores):
         )
 
 
+def test_a_metric_from_a_file_is_no_longer_missing(scores, missing, tmp_path, monkeypatch):
+    monkeypatch.setattr(ts, "true_sets", lambda complete: None)
+    monkeypatch.setattr(ts, "_score_true_sets", lambda *given: (scores, missing))
+    scores[["dataset", "id"]].assign(Q2=0.5).to_csv(tmp_path / "own.csv", index=False)
+    parts, without = ts.threshold_items("nine", {}, own=tmp_path / "own.csv")
+    assert set(missing) - set(without) == {"Q2"} and "Q2" in parts[ts.NINE_SETS].data
+    assert ts.threshold_items("nine", {})[1] == missing
+
+
 def test_scores_of_ones_own_fill_their_columns(scores, missing, tmp_path):
     own = scores[["dataset", "id"]].assign(Q2=np.arange(len(scores)) / 100, length=1)
     own.iloc[::-1].to_csv(tmp_path / "own.csv", index=False)
@@ -335,7 +344,7 @@ def test_scores_of_ones_own_fill_their_columns(scores, missing, tmp_path):
         list(got) == list(scores)
         and np.allclose(got["Q2"], own["Q2"])
         and got.drop(columns="Q2").equals(scores.drop(columns="Q2"))
-        and set(missing) - set(ts._still_missing(missing, got)) == {"Q2"}
+        and missing["Q2"]
     )
     own[1:].to_csv(tmp_path / "own.csv", index=False)
     assert ts._nine_items(ts._with_given_scores(scores, tmp_path / "own.csv")).dropped == {
