@@ -280,6 +280,14 @@ def _one_change(tokens, design, change):
     passes = (tokens[name] for name in FFLM_COMPONENTS[change])
     return probability_change(*passes, **DESIGNS[design])
 
+
+def _changes_by_model(model, pairs):
+    from uetrust.models.likelihoods import fflm_probabilities
+
+    leaves, _ = fflm_probabilities(model, pairs["hypothesis"].tolist(), pairs["source"].tolist())
+    names = [name.removeprefix("fflm_") for name in leaves]
+    return pd.DataFrame([_probability_changes(dict(zip(names, tokens))) for tokens in zip(*leaves.values())])
+
 # %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #fea2bdca
 def cached_changes(
     folder,  # Folder of the stored changes
@@ -310,14 +318,6 @@ def cached_changes(
 
     pieces = pairs.groupby([pairs["set"], pairs.groupby("set").cumcount() // size], sort=False)
     return pd.concat([piece(rows) for _, rows in pieces]).loc[pairs.index]
-
-# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #7c0dff0f
-def _changes_by_model(model, pairs):
-    from uetrust.models.likelihoods import fflm_probabilities
-
-    leaves, _ = fflm_probabilities(model, pairs["hypothesis"].tolist(), pairs["source"].tolist())
-    names = [name.removeprefix("fflm_") for name in leaves]
-    return pd.DataFrame([_probability_changes(dict(zip(names, tokens))) for tokens in zip(*leaves.values())])
 
 # %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #633ed2c8
 BASELINE_SCORES = {  # Row as printed -> score
@@ -412,23 +412,6 @@ def fitted(
     first, second, threshold, _ = tune_fflm(scores, faithful, grid)
     return np.array([first, second, 1 - first - second]), threshold
 
-# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #904510a4-1
-def detection_results(
-    texts: pd.DataFrame,  # From `fflm_texts`, both splits
-    columns: dict,  # Row -> its columns, one row per text
-    grid: str = "code",  # Grid of weights, as in `uetrust.nlg.fflm.tune_fflm`
-) -> pd.DataFrame:  # row, group (set), column, value (percent), lo, hi, auc, weights, threshold, n, missing
-    "Balanced accuracy on test texts, with the weights and the threshold chosen on validation texts."
-    labelled = texts[texts["task"] == "detection"]
-    return pd.DataFrame(
-        [
-            dict(row=row, group=name, column="balanced_accuracy")
-            | _detection_result(part, scores.loc[part.index].to_numpy(float), grid)
-            for row, scores in columns.items()
-            for name, part in labelled.groupby("set", sort=False)
-        ]
-    )
-
 # %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #904510a4-2
 def _detection_result(texts, scores, grid):
     faithful, validation = texts["label"].to_numpy() == 1, (texts["split"] == "val").to_numpy()
@@ -452,12 +435,29 @@ def _detection_result(texts, scores, grid):
     )
 
 
-def _half_width(above, faithful):  # Of the 95 % interval; each share has one success and one failure more
+def _half_width(above, faithful):  # Half of a 95 % interval; shares have one success and one failure more
     variance = 0
     for right in (above[faithful], ~above[~faithful]):
         share = (right.sum() + 1) / (len(right) + 2)
         variance += share * (1 - share) / len(right)
     return 1.96 / 2 * np.sqrt(variance)
+
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #904510a4-1
+def detection_results(
+    texts: pd.DataFrame,  # From `fflm_texts`, both splits
+    columns: dict,  # Row -> its columns, one row per text
+    grid: str = "code",  # Grid of weights, as in `uetrust.nlg.fflm.tune_fflm`
+) -> pd.DataFrame:  # row, group (set), column, value (percent), lo, hi, auc, weights, threshold, n, missing
+    "Balanced accuracy on test texts, with the weights and the threshold chosen on validation texts."
+    labelled = texts[texts["task"] == "detection"]
+    return pd.DataFrame(
+        [
+            dict(row=row, group=name, column="balanced_accuracy")
+            | _detection_result(part, scores.loc[part.index].to_numpy(float), grid)
+            for row, scores in columns.items()
+            for name, part in labelled.groupby("set", sort=False)
+        ]
+    )
 
 # %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #8426b03a-1
 FFLM_COEFFICIENTS = ("pearson", "spearman", "kendall")
@@ -512,6 +512,25 @@ def change_correlations(
         ]
     )
 
+# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #950b8ef0-1
+def _error_samples(texts, most, draws, seed):  # Sizes, and indices of all faithful texts with some errors
+    faithful = texts.index[texts["human"] == texts["human"].max()]
+    groups = texts[texts["group"] != ""].groupby("group", sort=False).groups
+    for number, (kind, cases) in enumerate(groups.items()):
+        drawn = min(most, len(cases))
+        rngs = (np.random.default_rng([seed, number, draw]) for draw in range(draws))
+        samples = [faithful.union(rng.choice(cases, drawn, replace=False)) for rng in rngs]
+        yield dict(type=kind, cases=len(cases), drawn=drawn, faithful=len(faithful)), samples
+
+
+def _sample_correlations(scores, human, samples):  # Graded and binary ratings, in percent
+    graded = [spearman(scores.loc[sample], human.loc[sample]).r for sample in samples]
+    best = (human.loc[sample] == human.loc[sample].max() for sample in samples)
+    binary = [spearman(scores.loc[flags.index], flags.astype(float)).r for flags in best]
+    graded = 100 * np.array(graded)
+    binary = 100 * np.array(binary)
+    return dict(value=graded.mean(), lo=graded.min(), hi=graded.max(), binary=binary.mean())
+
 # %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #950b8ef0
 ERROR_CASES = dict(FRANKCNN=50, FRANKXSUM=10)  # Error cases of a draw; 10 in other sets
 SHOWN = ("dY_prior", "dX_prior", "dY_cond", "FFLM")  # Rows of the figure
@@ -539,25 +558,6 @@ def error_type_correlations(
                     | _sample_correlations(scores[row], part["human"], samples)
                 )
     return pd.DataFrame(found, columns=TYPE_COLUMNS)
-
-# %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #950b8ef0-1
-def _error_samples(texts, most, draws, seed):  # Sizes, and indices of all faithful texts with some errors
-    faithful = texts.index[texts["human"] == texts["human"].max()]
-    groups = texts[texts["group"] != ""].groupby("group", sort=False).groups
-    for number, (kind, cases) in enumerate(groups.items()):
-        drawn = min(most, len(cases))
-        rngs = (np.random.default_rng([seed, number, draw]) for draw in range(draws))
-        samples = [faithful.union(rng.choice(cases, drawn, replace=False)) for rng in rngs]
-        yield dict(type=kind, cases=len(cases), drawn=drawn, faithful=len(faithful)), samples
-
-
-def _sample_correlations(scores, human, samples):  # Graded and binary ratings, in percent
-    graded = [spearman(scores.loc[sample], human.loc[sample]).r for sample in samples]
-    best = (human.loc[sample] == human.loc[sample].max() for sample in samples)
-    binary = [spearman(scores.loc[flags.index], flags.astype(float)).r for flags in best]
-    graded = 100 * np.array(graded)
-    binary = 100 * np.array(binary)
-    return dict(value=graded.mean(), lo=graded.min(), hi=graded.max(), binary=binary.mean())
 
 # %% ../../../nbs/10_papers/06_fflm/01_live.ipynb #fe3f9e3c
 class Prompt(NamedTuple):

@@ -73,7 +73,7 @@ def ablation_effects(
             parts.append(effects.assign(measure=measure, sets=table["group"].nunique()))
     return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
-# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #8e7ac254
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #c44cfa37
 class PromptCounts(NamedTuple):
     "How many questions the judges got, and how many have no usable reply"
 
@@ -81,7 +81,7 @@ class PromptCounts(NamedTuple):
     refused: int  # By the server
     unread: int  # Replies without an answer
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #8e7ac254
 def prompt_counts(
     prompts: pd.DataFrame,  # From `uetrust.papers.fflm.live.prompt_results`; may be empty
 ) -> PromptCounts:  # Sums over judges, prompts and sets
@@ -105,13 +105,13 @@ def all_texts(
     detection: str,  # Sets with labels, separated by blanks
     rating: str,  # Sets with ratings, separated by blanks
     complete: bool = True,  # Refuse a set with another number of records than was published
-) -> pd.DataFrame:  # As from `uetrust.papers.fflm.live.fflm_texts`
+) -> pd.DataFrame:  # Columns of `uetrust.papers.fflm.live.fflm_texts`
     "The texts of both tasks."
     requests = (("detection", detection), ("rating", rating))
     parts = [fflm_texts(str(names).split(), task, complete) for task, names in requests]
     return pd.concat(parts, ignore_index=True)
 
-# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #888d6341-1
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #8bcb0cd2
 class TextFacts(NamedTuple):
     "Which texts a run reads"
 
@@ -120,7 +120,7 @@ class TextFacts(NamedTuple):
     sets: list  # Names of the sets, as printed
     bulletins: int  # Bulletins that stand in for news; 0 with public sets only
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #888d6341-1
 def text_facts(
     texts: pd.DataFrame,  # From `all_texts`
     pairs: pd.DataFrame,  # From `uetrust.papers.fflm.live.unique_pairs`
@@ -139,19 +139,19 @@ def run_results(
 ) -> dict:  # prompts, detection, rating and system, as `uetrust.papers.fflm.live.fflm_tables` takes them
     "Detection and rating by every model and metric."
     defined = other[[name for name in other if other[name].notna().any()]]
-    rows = {name: FFLM_ROWS if name == main else ["FFLM"] for name in changes}  # Other models: FFLM only
-    mixed = {name: mixed_rows(values)[list(rows[name])] for name, values in changes.items()}
-    columns = {name: {r: columns_of(r, values) for r in rows[name]} for name, values in changes.items()}
+    detection = [detection_results(texts, {name: defined[[name]] for name in defined}).assign(model="")]
+    rating = [rating_results(texts, defined).assign(model="")]
+    for name, values in changes.items():
+        rows = list(FFLM_ROWS) if name == main else ["FFLM"]  # Other models: FFLM only
+        columns = {row: columns_of(row, values) for row in rows}
+        detection.append(detection_results(texts, columns).assign(model=name))
+        rating.append(rating_results(texts, mixed_rows(values)[rows]).assign(model=name))
     summeval = texts[texts["set"] == "SummEval"]
-    by_system = {main: mixed[main], "": defined}
-    parts = dict(
-        detection=[detection_results(texts, {name: defined[[name]] for name in defined}).assign(model="")]
-        + [detection_results(texts, columns[name]).assign(model=name) for name in changes],
-        rating=[rating_results(texts, defined).assign(model="")]
-        + [rating_results(texts, mixed[name]).assign(model=name) for name in changes],
-        system=[rating_results(summeval, by_system[k], "system").assign(model=k) for k in by_system],
-    )
-    return dict(prompts=prompts) | {task: pd.concat(v, ignore_index=True) for task, v in parts.items()}
+    by_model = {main: mixed_rows(changes[main]), "": defined}
+    system = [rating_results(summeval, scores, "system").assign(model=k) for k, scores in by_model.items()]
+    parts = dict(detection=detection, rating=rating, system=system)
+    tables = {task: pd.concat(results, ignore_index=True) for task, results in parts.items()}
+    return dict(prompts=prompts) | tables
 
 # %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #888d6341-4
 def all_tables(
@@ -242,30 +242,30 @@ def overlap_intervals(
     ends = pd.DataFrame(rows).drop(columns="draws")
     return ends.assign(strong=(ends["lo"] > 0) | (ends["hi"] < 0))
 
-# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #e3cc9ab4-3
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #bce0904d
 class RecomputedFacts(NamedTuple):
     "How many of some printed numbers could be recomputed"
 
     equal: int  # Equal at the printed precision
     n: int
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #e3cc9ab4-3
 def recomputed_facts(
     cells: pd.DataFrame,  # Rows of `uetrust.papers.ledger.cells.cell_ledger`
 ) -> RecomputedFacts:  # How many are equal, of how many
     "How many printed numbers the recomputed ones equal."
     return RecomputedFacts(int((cells["status"] == CELL_STATUS[0]).sum()), len(cells))
 
-# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #e3cc9ab4-4
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #ad2f37c0
 class BaselineFacts(NamedTuple):
     "The overlap metric that agrees best with people about consistency, and BARTScore as printed"
 
     metric: str  # In words, such as 'rouge 2'
     against: str  # source, references or reference
     pearson: float  # Pooled over all summaries, percent
-    bart_score: str  # As Table 3 prints it for SummEval, percent
+    bart_score: str  # Printed in Table 3 for SummEval, percent
 
-
+# %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #e3cc9ab4-4
 def strongest_baseline(
     every: pd.DataFrame,  # From `overlap_correlations`
     printed: pd.DataFrame,  # Cells of FFLM, from `uetrust.papers.ledger.cells.cell_ledger`

@@ -143,14 +143,14 @@ def _record_lines(record, count):
         strong=False,
     )
 
-# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #6d381eec-3
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #e60de444
 class RecordFacts(NamedTuple):
     "How far a sample of 200 summaries can be from all, in points of correlation (0.01)"
 
     gap: float  # Largest difference between the sample and all 1,536 summaries
     half_width: float  # Mean half-width of the sample's interval over articles
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #6d381eec-3
 def record_facts(
     record: pd.DataFrame,  # From `recorded_correlations`
 ) -> RecordFacts:  # In points
@@ -168,7 +168,7 @@ def save_scores(
     with atomic_write(path) as target:
         scores.assign(why=why).to_parquet(target, index=False)
 
-# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-2
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #db4bd984
 class QuestionFacts(NamedTuple):
     "Size of a study"
 
@@ -179,7 +179,7 @@ class QuestionFacts(NamedTuple):
     sets: int  # Questions about numbers and sets of examples
     judged_ways: int  # Summaries that are judged when ways are compared
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-2
 def question_facts(
     pool: pd.DataFrame,  # From `uetrust.papers.ice.live.scored_summaries`
     plan: pd.DataFrame,  # From `uetrust.papers.ice.live.ice_questions`
@@ -191,7 +191,7 @@ def question_facts(
     judged = len(judged_items(pool, study, "ways"))
     return QuestionFacts(*sizes, int(parts.get("ways", 0)), int(parts.get("sets", 0)), judged)
 
-# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-5
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #f3a1d949
 class ReplyFacts(NamedTuple):
     "What came back"
 
@@ -205,7 +205,7 @@ class ReplyFacts(NamedTuple):
     too_long: int  # Refusals because the prompt exceeds the model's window
     refused_in_sets: int  # Refusals among the questions about numbers and sets of examples
 
-
+# %% ../../../nbs/10_papers/05_ice/03_plots.ipynb #4da214ac-5
 def reply_facts(
     scores: pd.DataFrame,  # From `uetrust.papers.ice.live.scores_of_replies`
     why=(),  # Reasons why questions have no reply, one per row

@@ -106,7 +106,7 @@ def score_histograms(
 
     return pd.concat([histogram(*key) for key in product(metrics, SUMMEVAL_QUALITIES)], ignore_index=True)
 
-# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #9d9a6acb
 METRIC_NAMES = dict(  # Prefix -> name in a figure
     human="people", ice_uniform="ICE uniform", ice_stratified="ICE stratified", unieval="UniEval"
 )
@@ -119,14 +119,14 @@ class ReleasedSize(NamedTuple):
     documents: int
     systems: int
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d
 def released_size(
     df: pd.DataFrame,  # One row per summary, as for `correlations_by_level`
 ) -> ReleasedSize:  # Counts
     "How many summaries, documents and systems there are."
     return ReleasedSize(len(df), df["doc"].nunique(), df["system"].nunique())
 
-# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d-1
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #b4d35ffb
 class RecomputedCells(NamedTuple):
     "How many printed numbers the released scores confirm"
 
@@ -134,7 +134,7 @@ class RecomputedCells(NamedTuple):
     n: int
     cut: int  # Equal only when digits are cut off, not rounded
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d-1
 def recomputed_cells(
     cells: pd.DataFrame,  # Rows of the ledger that could be recomputed: status, how
 ) -> RecomputedCells:  # Counts
@@ -142,7 +142,7 @@ def recomputed_cells(
     equal = (cells["status"] == CELL_STATUS[0]).sum()
     return RecomputedCells(int(equal), len(cells), int((cells["how"] == "cut").sum()))
 
-# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d-2
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #aa03cc84
 class SignificanceFacts(NamedTuple):
     "What two tests make of the same differences"
 
@@ -151,7 +151,7 @@ class SignificanceFacts(NamedTuple):
     firm: int  # Significant over documents, after Holm's correction
     ratio: float  # Median of the standard deviation over documents divided by that over subsets
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #6309ce8d-2
 def significance_facts(
     tests: pd.DataFrame,  # From `significance_tests`
 ) -> SignificanceFacts:  # Counts, and the ratio of the standard deviations
@@ -237,7 +237,7 @@ def assignment_lines(
     ]
     return pd.concat(parts)[["label", "group", "value", "lo", "hi", "strong"]]
 
-# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #bde0cce4-4
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #719e1d5b
 class RepairFacts(NamedTuple):
     "Pooled Spearman of UniEval before and after the repair, and what the repaired scores confirm"
 
@@ -246,7 +246,7 @@ class RepairFacts(NamedTuple):
     equal: int  # Printed numbers that the repaired scores confirm
     printed: int
 
-
+# %% ../../../nbs/10_papers/05_ice/01_released.ipynb #bde0cce4-4
 def repair_facts(
     before: pd.DataFrame,  # From `unieval_pooled`, scores as stored
     after: pd.DataFrame,  # From `unieval_pooled`, scores put back by number

@@ -195,7 +195,9 @@ def system_gaps(
 
     return pd.DataFrame(
         {
-            f"{first} minus {second}": [v for s in by_column.values() for v in interval(s, first, second)]
+            f"{first} minus {second}": [
+                end for scores in by_column.values() for end in interval(scores, first, second)
+            ]
             for first, second in combinations(SYSTEMS, 2)
         },
         pd.MultiIndex.from_product([by_column, ["gap", "lo", "hi"]]),
@@ -342,7 +344,7 @@ def plot_panel(
     fig.tight_layout()
     return fig
 
-# %% ../../../nbs/10_papers/03_narcissism/03_tables.ipynb #bd340a11-6
+# %% ../../../nbs/10_papers/03_narcissism/03_tables.ipynb #5c9af581
 class PanelFacts(NamedTuple):
     "Self-bias in one panel"
 
@@ -352,7 +354,7 @@ class PanelFacts(NamedTuple):
     relatives: dict  # family, tuned or size -> how much more related models get, on the scale of Eq. 4
     left_out: int  # Documents without a score by some judge
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_tables.ipynb #bd340a11-6
 def panel_facts(
     panels: dict,  # From `panels_by_dataset`
     judges: dict,  # Name -> `uetrust.nlg.likelihood.NarcissismModel`
@@ -388,7 +390,7 @@ def judge_by_judge(
         parts.append(table.rename_axis("evaluator").reset_index().assign(dataset=dataset, form=form))
     return pd.concat(parts, ignore_index=True)
 
-# %% ../../../nbs/10_papers/03_narcissism/03_tables.ipynb #bd340a11-8
+# %% ../../../nbs/10_papers/03_narcissism/03_tables.ipynb #5f4040d1
 class JudgeFacts(NamedTuple):
     "How the judges of one panel treat their own summaries, and longer ones"
 
@@ -402,7 +404,7 @@ class JudgeFacts(NamedTuple):
     longest: float  # Highest
     undeserved: dict  # Judge -> how much more it prefers its own summaries than the truth does
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_tables.ipynb #bd340a11-8
 def judge_facts(
     each: pd.DataFrame,  # From `judge_by_judge`
 ) -> list:  # One `JudgeFacts` per panel
@@ -418,7 +420,7 @@ def judge_facts(
         facts.append(JudgeFacts(dataset, form, *map(int, counts), *ends, undeserved))
     return facts
 
-# %% ../../../nbs/10_papers/03_narcissism/03_tables.ipynb #bd340a11-9
+# %% ../../../nbs/10_papers/03_narcissism/03_tables.ipynb #5a50ef7f
 class PeopleFacts(NamedTuple):
     "The judges that agree best and worst with people on one benchmark, by pooled Spearman"
 
@@ -431,7 +433,7 @@ class PeopleFacts(NamedTuple):
     worst: str
     worst_rho: float
 
-
+# %% ../../../nbs/10_papers/03_narcissism/03_tables.ipynb #bd340a11-9
 def people_facts(
     # From `uetrust.papers.narcissism.live.human_correlations`, with benchmark and form
     correlations: pd.DataFrame,

@@ -30,7 +30,7 @@ from uetrust.papers.threshold.released import (
     scaled_scores,
 )
 
-# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #24aec14e
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #8409cff4
 class CompleteTexts(NamedTuple):
     "Texts that have a score by every metric"
 
@@ -39,7 +39,7 @@ class CompleteTexts(NamedTuple):
     metrics: int
     dropped: dict  # Data set -> texts without a score by some metric; only sets with such texts
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #24aec14e
 def complete_texts(
     items: ThresholdItems,  # From `uetrust.papers.threshold.released.frank_items` or `threshold_items`
 ) -> CompleteTexts:  # Counts
@@ -105,7 +105,7 @@ def _rounded_means(
 ):  # Off in the last digit, as the rounding of their cells allows
     return led[led["reason"].str.contains(ROUNDING_NOTE) & led["recomputed"].notna()]
 
-# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #66275541-1
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #cc048a82
 class CheckFacts(NamedTuple):
     "How many printed numbers could be checked"
 
@@ -114,7 +114,7 @@ class CheckFacts(NamedTuple):
     contradicted: int
     rounded: int  # Means that are off in their last digit by less than the rounding of their cells
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #66275541-1
 def check_facts(
     led: pd.DataFrame,  # From `uetrust.papers.ledger.cells.cell_ledger`, this paper
 ) -> CheckFacts:  # Counts of printed numbers
@@ -145,7 +145,7 @@ def printed_agreement() -> pd.DataFrame:  # measure, row (setting or data set), 
     parts = {name: printed_rho(table) for table, name in PRINTED_MEASURES.items()}
     return pd.concat(parts, names=["measure", "row"]).reset_index()
 
-# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #66275541-4
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #6b39d59a
 class AgreementFacts(NamedTuple):
     "Spearman's rho of printed AUC and printed accuracy"
 
@@ -158,7 +158,7 @@ class AgreementFacts(NamedTuple):
     highest: float
     highest_set: str
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #66275541-4
 def agreement_facts(
     by_setting: pd.DataFrame,  # From `printed_rho`, Table 4
     by_set: pd.DataFrame,  # From `printed_rho`, Table 2
@@ -203,7 +203,7 @@ def prior_shift(
     principled = outcomes[outcomes["preset"] == "principled"]
     return principled.groupby(["layout", "mode"], sort=False)[PRIOR_COLUMNS].mean()
 
-# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #be6b69c5-4
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #297ed3dd
 class AllCasesFacts(NamedTuple):
     "How well AUC predicts the order of the metrics, over all cases that differ"
 
@@ -215,7 +215,7 @@ class AllCasesFacts(NamedTuple):
     from_prior: tuple  # Accuracy minus balanced accuracy
     beaten: int  # Cases in which the constant answer 'unfaithful' beats all metrics
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #be6b69c5-4
 def all_cases_facts(
     outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> AllCasesFacts:  # Counts of cases, and ranges of means
@@ -229,14 +229,14 @@ def all_cases_facts(
     beaten = int((cases["below_always_unfaithful"] == cases["metrics"]).sum())
     return AllCasesFacts(len(cases), limit, predicted, **ends, beaten=beaten)
 
-# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #be6b69c5-5
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #a84fdf7c
 class DecisionAUCFacts(NamedTuple):
     "Agreement with accuracy on FRANK in data, by the released code; each the lowest and highest rho"
 
     decisions: tuple  # With the AUC of decisions, as the code computes it
     scores: tuple  # With the AUC of the scores
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #be6b69c5-5
 def decision_auc_facts(
     outcomes: pd.DataFrame,  # From `uetrust.papers.threshold.released.auc_correlations`
 ) -> DecisionAUCFacts | None:  # Ranges over classifiers; None when mode indata has not been run
@@ -246,7 +246,7 @@ def decision_auc_facts(
         return None
     return DecisionAUCFacts(_ends(released["rho_own_auc"]), _ends(released["rho_accuracy"]))
 
-# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #5pr3ad01
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #5cc1b51d
 class SpreadFacts(NamedTuple):
     "Do metrics with widely spread scores gain ranks from AUC to accuracy?"
 
@@ -257,9 +257,9 @@ class SpreadFacts(NamedTuple):
     wide: str  # Metric with the largest variance
     wide_variance: float
     rho: float  # Spearman's rho of variance and ranks gained
-    critical: float  # From which p < 0.05
+    critical: float  # Smallest rho with p < 0.05
 
-
+# %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #5pr3ad01
 def spread_facts(
     data: pd.DataFrame,  # dataset, label and metrics, from `uetrust.papers.threshold.released.frank_items`
     runs: pd.DataFrame,  # From `frank_runs`
