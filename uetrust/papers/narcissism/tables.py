@@ -190,18 +190,12 @@ def system_gaps(
     "Differences between systems, with intervals over documents."
     by_column = {name: rows[name].unstack("generator") for name in rows}
 
-    def interval(scores, first, second):
-        return mean_interval(scores[first] - scores[second], draws, seed)[:3]
+    def ends(first, second):
+        differences = (scores[first] - scores[second] for scores in by_column.values())
+        return [end for one in differences for end in mean_interval(one, draws, seed)[:3]]
 
-    return pd.DataFrame(
-        {
-            f"{first} minus {second}": [
-                end for scores in by_column.values() for end in interval(scores, first, second)
-            ]
-            for first, second in combinations(SYSTEMS, 2)
-        },
-        pd.MultiIndex.from_product([by_column, ["gap", "lo", "hi"]]),
-    ).T
+    rows = {f"{first} minus {second}": ends(first, second) for first, second in combinations(SYSTEMS, 2)}
+    return pd.DataFrame(rows, pd.MultiIndex.from_product([by_column, ["gap", "lo", "hi"]])).T
 
 # %% ../../../nbs/10_papers/03_narcissism/03_tables.ipynb #df62210f-3
 def gap_lines(
