@@ -23,14 +23,14 @@ FOLD_0 = dict(
 SMALL = st.ICEStudy(k=(0, 1, 2, 4), sets=2, held=2, judged=12)
 
 
-def numbers(q, chat):  # A judge that says the truth, a little off when it has seen few examples
+def numbers(q, chat):  # A judge that knows the truth, with more noise after fewer examples
     n = q["prompt"].count("Summary: ") - 1
-    said = random.Random(q["prompt"]).gauss(0, 2 / (1 + n))
+    noise = random.Random(q["prompt"]).gauss(0, 2 / (1 + n))
     return dict(
         choices=[
             dict(
                 index=0,
-                text=f" {min(max(TRUTH.get(q['prompt'].rsplit('Summary: ', 1)[1], 0.5) + said, 0), 1):.2f}",
+                text=f" {min(max(TRUTH.get(q['prompt'].rsplit('Summary: ', 1)[1], 0.5) + noise, 0), 1):.2f}",
             )
         ],
         usage=dict(prompt_tokens=len(q["prompt"].split()), completion_tokens=3),

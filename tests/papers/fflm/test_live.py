@@ -229,7 +229,7 @@ def test_changes_are_correlated_with_each_other():
 
 # Types of errors
 def test_every_draw_has_all_faithful_texts_and_so_many_errors_of_one_type(monkeypatch):
-    rng, asked = np.random.default_rng(3), []
+    rng, calls = np.random.default_rng(3), []
     r = rows(
         "rating",
         120,
@@ -238,14 +238,14 @@ def test_every_draw_has_all_faithful_texts_and_so_many_errors_of_one_type(monkey
         group=[""] * 40 + ["Sem"] * 60 + ["Disc"] * 4 + [""] * 16,
     )
     s = pd.DataFrame(dict(FFLM=rng.normal(size=120) + r["human"]))
-    monkeypatch.setattr(st, "spearman", lambda x, y, f=st.spearman: asked.append((x, y)) or f(x, y))
+    monkeypatch.setattr(st, "spearman", lambda x, y, f=st.spearman: calls.append((x, y)) or f(x, y))
     got = st.error_type_correlations(r, s, ("FFLM",)).set_index("type")
-    graded = [(x.index, y) for x, y in asked if set(y) - {0.0, 1.0}]
+    graded = [(x.index, y) for x, y in calls if set(y) - {0.0, 1.0}]
     assert (
         got["drawn"].to_dict() == dict(Sem=10, Disc=4)
         and got["cases"].to_dict() == dict(Sem=60, Disc=4)
         and got["faithful"].eq(40).all()
-        and len(asked) == 40
+        and len(calls) == 40
     )
     for i, _ in graded:
         assert (
@@ -355,7 +355,7 @@ def test_a_pair_that_stands_in_two_sets_is_read_once(small):
     assert back.index.equals(small.index) and (back == small[["source", "hypothesis"]]).all(axis=None)
 
 
-def test_a_text_that_does_not_fit_lacks_only_what_needs_it(tmp_path):
+def test_a_text_that_does_not_fit_misses_only_the_values_that_need_it(tmp_path):
     p = st.unique_pairs(
         rows(
             "rating", 2, source=["A short source.", "word " * 900], hypothesis=["Short.", "A summary " * 200]
@@ -363,8 +363,8 @@ def test_a_text_that_does_not_fit_lacks_only_what_needs_it(tmp_path):
     )
     got = st.cached_changes(tmp_path, p, TINY)
     assert got.iloc[0].drop("note").notna().all() and got["note"][0] == ""
-    lost = got.iloc[1]
-    assert lost.drop("note").isna().any() and "window" in lost["note"]
+    cut = got.iloc[1]
+    assert cut.drop("note").isna().any() and "window" in cut["note"]
 
 
 def test_other_metrics_are_graded_and_what_is_missing_is_named(small, tmp_path):
@@ -417,7 +417,7 @@ def test_replies_by_simple_rules(reply, scale, want):
 def test_prompts_show_source_and_summary_once_and_no_gap_is_left():
     t = rows("detection", 1, source="{hypothesis} and \\1", hypothesis="{source}!")
     for task in ("detection", "rating"):
-        for q in prompt_questions(t.assign(task=task))["asked"]:
+        for q in prompt_questions(t.assign(task=task))["question"]:
             assert q.count("{hypothesis} and \\1") == 1 and q.count("{source}!") == 1
     assert (
         len(prompt_questions(pd.concat([t, t.assign(split="val")], ignore_index=True))) == 3
@@ -431,9 +431,12 @@ def test_what_cannot_be_read_or_was_refused_counts_as_unfaithful():
         ignore_index=True,
     )
     q = prompt_questions(t)
-    said = {0: ["yes", "perhaps", None, "no", "yes", "who knows"], 3: ["1", "none", "3", "4", "5", None]}
+    completions = {
+        0: ["yes", "perhaps", None, "no", "yes", "who knows"],
+        3: ["1", "none", "3", "4", "5", None],
+    }
     replies = pd.DataFrame(
-        dict(reply=[said.get(k, ["x"] * 6)[i % 6] for i, k in zip(q["text"], q["prompt"])])
+        dict(reply=[completions.get(k, ["x"] * 6)[i % 6] for i, k in zip(q["text"], q["prompt"])])
     )
     replies["why"] = [
         "HTTP 413" if r is None else ""
@@ -475,7 +478,7 @@ def test_answers_to_prompts_stand_in_the_order_of_the_prompts_and_of_the_sets():
     ]
 
 
-def test_a_model_of_the_study_is_asked_behind_a_server_of_its_own(small, tmp_path):
+def test_a_model_of_the_study_judges_behind_a_server_of_its_own(small, tmp_path):
     q = prompt_questions(small[small["task"] == "detection"]).groupby("prompt").head(2)
     with open_endpoint(st.prompted_judge("X", dict(X=TINY)), chat=False) as e:
         got = request_completions(e, requests_to(e, q), tmp_path / "r", progress=False)
@@ -485,7 +488,7 @@ def test_a_model_of_the_study_is_asked_behind_a_server_of_its_own(small, tmp_pat
     assert len(got) == 6 and got["reply"].notna().any() and st.prompted_judge("ice-judge", {}).endpoint
 
 
-# Beside the paper
+# Next to the printed numbers
 def test_names_are_those_that_the_tables_print():
     d = printed_numbers().query("paper=='FFLM'")
 
@@ -509,7 +512,7 @@ def test_names_are_those_that_the_tables_print():
     ) and {p.who for p in FFLM_PROMPTS if p.task == "rating"} == set(d.loc[d["table"] == 13, "column"])
 
 
-def test_numbers_stand_beside_their_own_cells():
+def test_numbers_stand_next_to_their_own_cells():
     def one(table, row, group, column):
         return st.own_and_printed(
             pd.DataFrame([dict(row=row, group=group, column=column, value=50.0)]), table
@@ -759,7 +762,7 @@ def test_wrong_sets_are_answered_with_the_known_ones(names, task, says):
         st.fflm_texts(names, task)
 
 
-def test_a_number_takes_the_first_sources():
+def test_a_number_means_the_first_sources():
     if mirror() is None:
         pytest.skip("UETRUST_MIRROR is not at hand")
     a, c = (st.fflm_texts([f"summeval:{n}"], "rating") for n in (1, 3))
@@ -796,12 +799,12 @@ def test_the_profile_names_sets_and_models_that_are_known():
 def knows(
     q, chat
 ):  # A judge that says no to the summary it is shown when that is longer than a line of its source
-    said = "yes" if len(q["prompt"]) % 2 else "no"
+    verdict = "yes" if len(q["prompt"]) % 2 else "no"
     return dict(
         choices=[
             dict(
                 index=0,
-                text=f" {len(q['prompt']) % 5 + 1}" if q["prompt"].endswith("Marks:") else f" {said}.",
+                text=f" {len(q['prompt']) % 5 + 1}" if q["prompt"].endswith("Marks:") else f" {verdict}.",
             )
         ],
         usage=dict(prompt_tokens=9, completion_tokens=2),
@@ -874,9 +877,9 @@ def test_the_profile_runs_from_public_files_to_the_tables_when_only_names_change
     )
     pages = json.loads((out / "pages" / "fflm_study.json").read_text())
     assert (
-        "CoGenSum" in pages["text"][0]
-        and "where the paper prints 71.8" in pages["text"][0]
-        and "stand-in" not in " ".join(pages["text"])
+        "CoGenSum" in pages["answer"]
+        and "where the paper prints 71.8" in pages["answer"]
+        and "Stand-ins" not in " ".join(pages["text"])
         and str(tmp_path) not in json.dumps(pages)
     )
     assert len(list((out / "scores" / "fflm").glob("*.parquet"))) >= 10 and all(

@@ -1,31 +1,89 @@
-"""Figures and sentences of the FFLM study: nothing of data that are not there."""
+"""Figures and facts of the FFLM study: nothing of data that are not there."""
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from uetrust.papers.fflm import plots as fflm
-from uetrust.papers.ice import plots as ice
+from uetrust.papers.ledger.cells import CELL_STATUS
 
 
-def test_nothing_is_said_of_data_that_are_not_there():
-    assert ice.record_sentence(None) == ""
-    assert fflm.stand_in_sentence(pd.DataFrame(dict(set=["FRANK"], doc=["a"]))) == ""
+def table(**columns):
+    about = dict(row="FFLM", group=["a", "b"], value=50.0, lo=40.0, hi=60.0, n=9, printed=np.nan)
+    return pd.DataFrame(about | dict(missing=[0, 3]) | columns)
 
 
-def test_texts_without_a_value_are_mentioned_once():
-    about = dict(row="FFLM", group=["a", "b"], value=50.0, lo=40.0, hi=60.0, n=9)
-    table = pd.DataFrame(about | dict(printed=np.nan, missing=[0, 3]))
-    types = pd.DataFrame(columns=["group", "row", "type", "value"])
-    got = {n: table.assign(column="spearman") for n in (2, 3, 4, 9)}
-    said = fflm.fflm_sentences(dict(prompts=pd.DataFrame()), got, types, "toy")
-    assert said[-1] == "FFLM is undefined for up to 3 texts of a set, which are left out." and len(said) == 2
+def test_bulletins_are_counted_only_where_they_stand_in_for_news():
+    texts = pd.DataFrame(dict(set=["FRANK", "bulletin", "bulletin"], doc=["a", "b", "b"]))
+    assert fflm.text_facts(texts, texts.head(2)) == (3, 2, ["FRANK", "bulletin"], 1)
+    assert fflm.text_facts(texts.head(1), texts.head(1)).bulletins == 0
+
+
+def test_texts_without_a_value_are_counted_by_the_worst_set():
+    other_row = table(row="CoP", missing=[9, 9])
+    assert fflm.undefined_texts(table(), other_row) == 3
+    assert fflm.undefined_texts(table(missing=[np.nan, np.nan])) == 0 == fflm.undefined_texts(other_row)
+
+
+def test_sets_without_a_value_have_no_value_of_fflm():
+    values = fflm.fflm_values(table(value=[np.nan, 50.0]))
+    assert values["group"].tolist() == ["b"] and values.loc[0, "missing"] == 3
+
+
+def test_ablations_are_compared_with_fflm_on_the_same_sets():
+    rows = [("FFLM", "a", 50.0), ("FFLM", "b", 70.0), ("w", "a", 40.0), ("w", "b", 62.0), ("v", "a", 51.0)]
+    values = pd.DataFrame(rows, columns=["row", "group", "value"])
+    without_v = values[values["row"] != "v"]
+    effects = fflm.ablation_effects(dict(all=values, both=without_v))
+    assert effects[effects["measure"] == "all"][["row", "difference"]].to_numpy().tolist() == [
+        ["w", -10.0],
+        ["v", 1.0],
+    ], "v has no value on b, so a is the only set that counts"
+    assert effects[effects["measure"] == "both"]["difference"].tolist() == [-9.0]
+
+
+def test_an_ablation_that_is_undefined_everywhere_has_no_effect():
+    assert fflm.ablation_effects(dict(x=table(value=np.nan))).empty
+    assert fflm.ablation_effects({}).columns.tolist() == ["measure", "row", "difference", "sets"]
+
+
+def test_questions_of_three_coefficients_are_counted_once():
+    about = dict(model="m", row=["Gao", "Gao", "Luo"], task="rating", group="a")
+    prompts = pd.DataFrame(about | dict(n=[10, 10, 20], refused=[1, 1, 2], unread=[3, 3, 0]))
+    assert fflm.prompt_counts(prompts) == (30, 3, 3) and fflm.prompt_counts(pd.DataFrame()) == (0, 0, 0)
+
+
+def test_the_best_type_of_error_is_that_of_each_row_and_set():
+    types = pd.DataFrame(
+        dict(group=["a", "a", "b"], row="FFLM", type=["Sem", "Disc", "Sem"], value=[20.0, 30.0, np.nan])
+    )
+    assert fflm.best_error_types(types).to_numpy().tolist() == [["a", "FFLM", "Disc", 30.0]]
+
+
+def test_the_strongest_baseline_is_that_of_consistency_pooled():
+    every = pd.DataFrame(
+        dict(
+            metric=["rouge_1", "rouge_2", "bleu", "meteor"],
+            against="source",
+            quality=["consistency", "consistency", "relevance", "consistency"],
+            level=["pooled", "pooled", "pooled", "system"],
+            pearson=[0.3, 0.5, 0.9, 0.9],
+        )
+    )
+    cells = dict(table=3, row="BARTScore", group=["SummEval", "FRANKCNN"], column="pearson")
+    printed = pd.DataFrame(cells | dict(printed=["24.9", "1"]))
+    assert fflm.strongest_baseline(every, printed) == ("rouge 2", "source", pytest.approx(50), "24.9")
+
+
+def test_cells_are_equal_only_when_the_ledger_says_so():
+    cells = pd.DataFrame(dict(status=[CELL_STATUS[0], CELL_STATUS[0], *CELL_STATUS[1:]]))
+    assert fflm.recomputed_facts(cells) == (2, len(CELL_STATUS) + 1)
 
 
 def test_every_table_of_results_has_its_own_caption_of_the_right_task():
-    captions = {number: fflm.caption_of(number) for number in (*range(2, 11), 12, 13)}
-    assert len(set(fflm.CAPTIONS.values())) == len(captions)
+    captions = fflm.CAPTIONS
+    assert list(captions) == [*range(2, 11), 12, 13] and len(set(captions.values())) == len(captions)
     for number, caption in captions.items():
-        assert caption.endswith(f", beside Table {number}")
         assert ("etection" in caption) == (number in (2, 9, 10, 12))
         assert ("ating" in caption) == (number in (3, 4, 7, 13))
     assert "prompts" in captions[7] and "BART" in captions[8]

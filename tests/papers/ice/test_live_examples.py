@@ -64,10 +64,10 @@ def test_cells_are_given_to_articles_as_in_the_original_code(trace):
     for r in (r for r in runs if r["stratified_detail"]):
         for dim, by_fold in r["stratified_detail"].items():
             for f, want in enumerate(by_fold):
-                there = _quarter_cells(pool, r["folds"][f], dim)
-                (at, n), (_, full) = _assigned_quarters(there, cover=False), _assigned_quarters(there)
+                cells = _quarter_cells(pool, r["folds"][f], dim)
+                (at, n), (_, full) = _assigned_quarters(cells, cover=False), _assigned_quarters(cells)
                 assert (
-                    [[len(c) for c in row] for row in there] == want["counts"]
+                    [[len(c) for c in row] for row in cells] == want["counts"]
                     and at.tolist() == want["assigned_bucket_per_text"]
                     and n.tolist() == want["assigned_counts"]
                 )
@@ -149,6 +149,6 @@ def test_folds_hold_every_article_once():
         (dict(size=2), "four quarters"),
     ],
 )
-def test_what_cannot_be_chosen_is_said(real, kw, says):
+def test_an_impossible_choice_is_an_error(real, kw, says):
     with pytest.raises(ValueError, match=says):
         _select_examples(real, **kw)

@@ -1,4 +1,4 @@
-"""Figures of ICE: a rising curve, and a page without a single score."""
+"""Figures and facts of ICE: a rising curve, a run without a single score, and what each choice changes."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,59 +23,81 @@ def test_a_judge_that_knows_more_with_more_examples_gives_a_rising_curve(pool, t
     assert (
         curve[0] < curve[1] < curve[4] and curve[4] > 0.6 and not t["cut"].any() and t["tokens"].notna().all()
     )
-    said = plots.ice_sentences(t, corr, "Somebody", "the truth")
-    assert (
-        said[0].startswith(f"Somebody was asked {len(plan)} questions: {len(plan)} (100%) have a score")
-        and any("differ by up to" in p for p in said)
-        and not any("Refused" in p for p in said)
-    )
+    facts = plots.reply_facts(t, [""] * len(t))
+    assert facts[:2] == (len(plan), len(plan)) and not any(facts[2:]), "all have a score, nothing is missing"
+    effects = plots.choice_effects(corr).set_index("choice")
+    assert list(effects.index) == ["way", "number", "set"] and effects.at["number", "end"] > 0.6
+    assert effects["points"].to_numpy() == pytest.approx(100 * (effects["end"] - effects["start"]).abs())
 
 
-def test_a_page_without_a_single_score_says_so(pool):
+def test_refusals_and_replies_without_a_number_are_counted_and_no_choice_has_an_effect(pool):
     plan = st.ice_questions(pool, SMALL)
-    t = st.scores_of_replies(
-        plan,
-        pd.DataFrame(dict(reply="The garden", why="", tokens=9.0), index=range(len(plan))).assign(
-            why=np.where(plan["k"] == 4, "HTTP 400", ""),
-            reply=lambda d: d["reply"].where(d["why"] == "", None),
-        ),
-    )
     why = np.where(plan["k"] == 4, "HTTP 400: context_length_exceeded", "")
-    said = plots.ice_sentences(t, st.ice_correlations(t, pool, 0), "Nobody", "the truth", why)
-    assert (
-        said[0].startswith(
-            f"This run cannot answer the question. Nobody was asked {len(plan)} questions: 0 (0%)"
-        )
-        and "hold no number" in said[0]
-        and f"In {(plan['k'] == 4).sum()} refusals the prompt" in said[0]
-        and "coherence 24 of 24 with 4" in said[2]
-        and "says nothing about the method" in said[-1]
-    )
+    reply = pd.Series("The garden", index=plan.index).where(plan["k"] != 4, None)
+    t = st.scores_of_replies(plan, pd.DataFrame(dict(reply=reply, why=why, tokens=9.0)))
+    facts, refused = plots.reply_facts(t, why), plan["k"] == 4
+    assert (facts.questions, facts.scored, facts.not_sent) == (len(plan), 0, 0)
+    assert facts.refused == facts.too_long == refused.sum() and facts.no_number == (~refused).sum()
+    assert facts.refused_in_sets == (refused & (plan["part"] == "sets")).sum() == 4 * 2 * 12
+    assert plots.choice_effects(st.ice_correlations(t, pool, 0)).empty
 
 
 def replies_of_one_part(pool, part):  # The truth there, and the same number everywhere else
     plan = st.ice_questions(pool, SMALL)
     truth = pool.set_index("item")
-    said = [
+    replies = [
         str(truth.at[item, dim]) if known else "0.5"
         for dim, item, known in zip(plan["dim"], plan["item"], plan["part"] == part)
     ]
-    return st.scores_of_replies(plan, pd.DataFrame(dict(reply=said, why="", tokens=np.nan)))
+    return st.scores_of_replies(plan, pd.DataFrame(dict(reply=replies, why="", tokens=np.nan)))
 
 
-@pytest.mark.parametrize(
-    "part,shown,absent",
-    [
-        ("sets", "From fewest to most examples: coherence 1.000 (k=1) to 1.000 (k=4", "uniform 1.000"),
-        ("ways", "Pooled Spearman by way of choosing: coherence uniform 1.000, stratified", "From fewest"),
-    ],
-)
-def test_correlations_of_one_part_are_told_though_the_other_has_none(pool, part, shown, absent):
+@pytest.mark.parametrize("part,choices", [("sets", ["number", "set"]), ("ways", ["way"])])
+def test_effects_of_one_part_are_known_though_the_other_has_no_correlation(pool, part, choices):
     scores = replies_of_one_part(pool, part)
-    said = plots.ice_sentences(scores, st.ice_correlations(scores, pool, 5), "Somebody", "the truth")
-    assert said[0].startswith("Somebody was asked")
-    assert any(paragraph.startswith(shown) for paragraph in said)
-    assert not any("cannot answer" in paragraph or absent in paragraph for paragraph in said)
+    effects = plots.choice_effects(st.ice_correlations(scores, pool, 5))
+    assert effects["choice"].tolist() == choices and effects["start"].tolist() == [1.0] * len(choices)
+
+
+def correlations(rows):  # part, dim, how, fold, k, value of pooled Spearman
+    names = ["part", "dim", "how", "fold", "k", "value"]
+    about = dict(level="pooled", coef="spearman", n=9, skipped=0, lo=np.nan, hi=np.nan)
+    return pd.DataFrame([dict(zip(names, row)) | about for row in rows])
+
+
+def test_an_effect_is_that_of_the_dimension_with_the_largest_difference():
+    ways = [
+        ("ways", "fluency", "uniform", 0, 4, 0.1),
+        ("ways", "fluency", "stratified", 0, 4, 0.3),
+        ("ways", "relevance", "uniform", 0, 4, 0.5),
+        ("ways", "relevance", "uniform", 1, 4, 0.3),
+        ("ways", "relevance", "stratified", 0, 4, 0.1),
+        ("ways", "coherence", "uniform", 0, 4, np.nan),
+    ]
+    sets = [
+        ("sets", "fluency", "none", 0, 0, 0.9),
+        ("sets", "fluency", "uniform", 0, 1, 0.6),
+        ("sets", "fluency", "uniform", 1, 1, 0.2),
+        ("sets", "fluency", "uniform", 0, 4, 0.1),
+        ("sets", "fluency", "uniform", 1, 4, np.nan),
+        ("sets", "relevance", "uniform", 0, 1, 0.2),
+    ]
+    effects = plots.choice_effects(correlations(ways + sets)).set_index("choice")
+    assert effects.loc["way"].tolist() == ["relevance", 0.1, 0.4, pytest.approx(30)], "the mean of two folds"
+    assert effects.loc["number"].tolist() == ["fluency", pytest.approx(0.4), 0.1, pytest.approx(30)]
+    assert effects.loc["set"].tolist() == ["fluency", 0.2, 0.6, pytest.approx(40)]
+
+
+def test_the_record_says_how_far_a_sample_is_from_all_summaries():
+    ends = dict(value_200=[0.3, 0.9], lo_200=[0.1, 0.8], hi_200=[0.5, 1.0], value_1536=[0.4, 0.7])
+    assert plots.record_facts(pd.DataFrame(ends)) == pytest.approx((20, 15))
+
+
+def test_questions_are_counted_by_part(pool):
+    plan = st.ice_questions(pool, SMALL)
+    assert plots.question_facts(pool, plan, SMALL) == (12, 6, 912, 576, 336, 48)
+    only_sets = plan[plan["part"] == "sets"]
+    assert plots.question_facts(pool, only_sets, SMALL)[2:5] == (336, 0, 336)
 
 
 # The figure by number of examples
@@ -96,7 +118,7 @@ def panels():
     plt.close(figure)
 
 
-def test_the_points_of_a_dimension_stand_at_one_place_in_every_line_and_beside_their_number(panels):
+def test_the_points_of_a_dimension_stand_at_one_place_in_every_line_and_next_to_their_number(panels):
     (left, right), curve, counts = panels
     lines = [bars.lines[0] for bars in left.containers], right.lines[::2], right.lines[1::2]
     stars = left.collections[1::2]  # Bars and stars by turns

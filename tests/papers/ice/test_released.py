@@ -1,6 +1,7 @@
 """ICE's own scores: levels, ties, and a test that knows about documents."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from uetrust.core.settings import mirror
@@ -68,3 +69,34 @@ def test_appendix_e_as_published_and_by_documents(df):
         ("kendall", "consistency"),
     }
     assert (e["holm"] >= e["p"]).all()
+
+
+def compared(**columns):
+    about = dict(published_test="unieval", holm=0.01, sd_documents=[1.0, 2.0, 9.0], sd_subsets=1.0)
+    return pd.DataFrame(about | columns)
+
+
+def test_differences_are_claimed_by_subsets_and_firm_after_holm():
+    from uetrust.papers.ice.released import significance_facts
+
+    facts = significance_facts(
+        compared(published_test=["undecided", "unieval", "ice_uniform"], holm=[0.049, 0.05, 0.9])
+    )
+    assert facts == (3, 2, 1, 2.0), "the ratio is the median"
+
+
+def test_numbers_are_confirmed_at_the_third_digit_and_ranges_are_over_qualities():
+    from uetrust.papers.ice.released import repair_facts
+
+    printed = pd.DataFrame(dict(rho=[0.591, 0.433], tau=[0.424, 0.348]))
+    after = pd.DataFrame(dict(spearman=[0.5914, 0.4325], kendall=[0.4246, 0.3]))
+    before = after.assign(spearman=[0.2, 0.1])
+    assert repair_facts(before, after, printed) == ((0.1, 0.2), (0.4325, 0.5914), 2, 4)
+
+
+def test_cells_of_the_ledger_are_counted_by_status_and_by_how_they_agree():
+    from uetrust.papers.ice.released import recomputed_cells
+    from uetrust.papers.ledger.cells import CELL_STATUS
+
+    cells = pd.DataFrame(dict(status=[CELL_STATUS[0]] * 2 + [CELL_STATUS[1]], how=["cut", "rounded", ""]))
+    assert recomputed_cells(cells) == (2, 3, 1)

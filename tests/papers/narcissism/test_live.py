@@ -46,8 +46,8 @@ def test_stored_scores_are_not_computed_again(judges, texts, tmp_path):
 
 
 def test_a_judge_reads_its_prompt(judges, texts, tmp_path):
-    asked = replace(judges["tiny-bart"], prefix="Summarize: ")
-    with_prompt = live.score_panels(texts, {"tiny-bart": asked}, tmp_path, progress=False)[0][
+    prompted = replace(judges["tiny-bart"], prefix="Summarize: ")
+    with_prompt = live.score_panels(texts, {"tiny-bart": prompted}, tmp_path, progress=False)[0][
         "reference-free"
     ]
     by_hand = live.score_panels(
@@ -68,10 +68,10 @@ def test_a_document_without_a_score_is_left_out_everywhere(judges, texts, tmp_pa
     panels, gone = live.score_panels(
         bad, {"tiny-llama": judges["tiny-llama"], "tiny-bart": judges["tiny-bart"]}, tmp_path, progress=False
     )
-    lost = texts.at[5, "document"]
+    dropped = texts.at[5, "document"]
     assert (
-        list(gone["reference-free"]) == [lost]
-        and lost not in panels["reference-free"].index.unique("document")
+        list(gone["reference-free"]) == [dropped]
+        and dropped not in panels["reference-free"].index.unique("document")
         and len(panels["reference-free"]) == 9
     )
 

@@ -236,28 +236,28 @@ def test_scores_are_those_of_grading_one_set(texts, models, scores):
         np.testing.assert_allclose(got[n], want.loc[got.index], atol=1e-6)
 
 
-def graded(monkeypatch, models=None):  # What `compute_metrics` is asked from now on
-    asked = []
+def graded(monkeypatch, models=None):  # What `compute_metrics` has to compute from now on
+    requested = []
     monkeypatch.setattr(
         quality,
         "compute_metrics",
         lambda t, m, names, *x, f=quality.compute_metrics, **kw: (
-            asked.append((m.get("bertscore"), names))
+            requested.append((m.get("bertscore"), names))
             or f(t, m if models is None else models, names, *x, **kw)
         ),
     )
-    return asked
+    return requested
 
 
-def test_every_metric_is_asked_once_and_both_bertscores_have_their_own_model(
+def test_every_metric_is_requested_once_and_both_bertscores_have_their_own_model(
     texts, models, tmp_path, monkeypatch
 ):
-    asked = graded(monkeypatch, {})
+    requested = graded(monkeypatch, {})
     ts._score_true_sets(
         texts, models | dict(bertscore="first") | {ts.SECOND_BERTSCORE: "second"}, tmp_path, progress=False
     )
-    assert [metric for metric, n in asked if n == ["bertscore_precision_source"]] == ["first", "second"]
-    assert sorted(x for _, n in asked for x in n) == sorted(ts.TRUE_METRICS.values())
+    assert [metric for metric, n in requested if n == ["bertscore_precision_source"]] == ["first", "second"]
+    assert sorted(x for _, n in requested for x in n) == sorted(ts.TRUE_METRICS.values())
 
 
 def test_all_nine_sets_by_all_metrics_and_what_is_missing_is_named(scores, missing):
@@ -277,11 +277,11 @@ def test_a_second_run_reads_and_a_changed_text_is_scored_again(texts, tmp_path, 
     few = texts[texts["dataset"].isin(["begin", "paws"])]
     first, missing = ts._score_true_sets(few, {}, tmp_path, progress=False)
     assert missing["DBERTSc"] == "a model for 'bertscore_deberta'" and missing["ANLI"] == "a model for 'anli'"
-    asked = graded(monkeypatch)
+    requested = graded(monkeypatch)
     again, still = ts._score_true_sets(few, {}, tmp_path, progress=False)
-    assert asked == [] and again.equals(first) and still == missing
+    assert requested == [] and again.equals(first) and still == missing
     other, _ = ts._score_true_sets(few.assign(hypothesis="Rain."), {}, tmp_path, progress=False)
-    assert not other.equals(first) and sorted(changed for _, n in asked for changed in n) == sorted(
+    assert not other.equals(first) and sorted(changed for _, n in requested for changed in n) == sorted(
         ts.TRUE_METRICS.values()
     )
 
@@ -327,6 +327,15 @@ def test_studying_any_items_is_comparing_them(scores):
         )
 
 
+def test_a_metric_from_a_file_is_no_longer_missing(scores, missing, tmp_path, monkeypatch):
+    monkeypatch.setattr(ts, "true_sets", lambda complete: None)
+    monkeypatch.setattr(ts, "_score_true_sets", lambda *given: (scores, missing))
+    scores[["dataset", "id"]].assign(Q2=0.5).to_csv(tmp_path / "own.csv", index=False)
+    parts, without = ts.threshold_items("nine", {}, own=tmp_path / "own.csv")
+    assert set(missing) - set(without) == {"Q2"} and "Q2" in parts[ts.NINE_SETS].data
+    assert ts.threshold_items("nine", {})[1] == missing
+
+
 def test_scores_of_ones_own_fill_their_columns(scores, missing, tmp_path):
     own = scores[["dataset", "id"]].assign(Q2=np.arange(len(scores)) / 100, length=1)
     own.iloc[::-1].to_csv(tmp_path / "own.csv", index=False)
@@ -335,7 +344,7 @@ def test_scores_of_ones_own_fill_their_columns(scores, missing, tmp_path):
         list(got) == list(scores)
         and np.allclose(got["Q2"], own["Q2"])
         and got.drop(columns="Q2").equals(scores.drop(columns="Q2"))
-        and set(missing) - set(ts._still_missing(missing, got)) == {"Q2"}
+        and missing["Q2"]
     )
     own[1:].to_csv(tmp_path / "own.csv", index=False)
     assert ts._nine_items(ts._with_given_scores(scores, tmp_path / "own.csv")).dropped == {
@@ -478,12 +487,12 @@ def test_the_page_runs_from_public_files_to_the_table(project, home, texts, monk
         and (project / "runs" / "tiny" / "figures" / "threshold_xdomain_stump.png").exists()
     )
     assert len(pd.read_csv(project / "runs" / "tiny" / "tables" / "threshold_beside_stump.csv")) == 99
-    said = " ".join(
+    shown = " ".join(
         str(output.get("data", {}).get("text/markdown", ""))
         for cell in nbformat.read(out, 4).cells
         for output in cell.get("outputs", [])
     )
-    assert f"{10 * N} of {10 * N} texts have all 11 metrics" in said and "FRANK" not in said
+    assert f"All 11 metrics have a score for {10 * N} of {10 * N} texts" in shown and "FRANK" not in shown
 
 
 def test_without_the_files_the_page_ends_early_and_says_which(project, tmp_path, monkeypatch):

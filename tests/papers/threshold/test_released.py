@@ -287,9 +287,9 @@ def test_a_missing_correlation_is_grey_and_colours_reach_from_minus_1_to_1():
     assert image.get_clim() == (-1, 1)
     assert np.ma.getmaskarray(image.get_array()).ravel().tolist() == [True] + [False] * 23
     assert [label.get_text() for label in ax.get_yticklabels()] == ["xdomain, stump", "indata, stump"]
-    said = [text.get_text() for text in ax.texts]
-    assert said.count("0.50") == 22 and said.count("0.00") == 1
-    assert said[23:] == [
+    shown = [text.get_text() for text in ax.texts]
+    assert shown.count("0.50") == 22 and shown.count("0.00") == 1
+    assert shown[23:] == [
         "by domain, corrected",
         "by domain, released",
         "by system, corrected",
