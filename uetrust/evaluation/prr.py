@@ -233,8 +233,8 @@ def _all_fields(quality, uncertainty, documents, compat, options):  # Every fiel
     shape = uncertainty.shape[1], quality.shape[1]
     table = PRR(*(np.empty(shape, dtype=object if field == "note" else float) for field in PRR._fields))
     for metrics, methods, complete in _complete_groups(quality, uncertainty):
-        scores = quality.iloc[:, metrics].to_numpy(), uncertainty.iloc[:, methods].to_numpy()
-        fields = _joint_fields(*scores, complete, documents, compat, options)
+        own, unsure = quality.iloc[:, metrics].to_numpy(), uncertainty.iloc[:, methods].to_numpy()
+        fields = _joint_fields(own, unsure, complete, documents, compat, options)
         for whole, part in zip(table, fields):
             whole[np.ix_(methods, metrics)] = part
     return table
@@ -315,12 +315,12 @@ def _prr_of_pair(quality, uncertainty, clusters, scale, options):  # By a shorte
     pair = None if joined else score_vectors(quality, np.real(uncertainty) if compat else uncertainty)
     if joined or clusters is not None or _is_refused(pair[0], scale):
         by_name = joined or isinstance(quality, pd.Series) and isinstance(uncertainty, pd.Series)
-        scores = (quality, uncertainty) if by_name else pair
-        return _joined_prr(*scores, clusters, scale, options)
+        quality, uncertainty = (quality, uncertainty) if by_name else pair
+        return _joined_prr(quality, uncertainty, clusters, scale, options)
     quality, uncertainty = pair
     complete = ~(np.isnan(quality) | np.isnan(uncertainty))
-    cells = quality[:, None], uncertainty[:, None]
-    fields = _joint_fields(*cells, complete, None, *_options(**options))
+    compat, options = _options(**options)
+    fields = _joint_fields(quality[:, None], uncertainty[:, None], complete, None, compat, options)
     return PRR(*(field.item() for field in fields))
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #e41b1e62

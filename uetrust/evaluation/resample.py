@@ -115,15 +115,15 @@ def delete_cluster_areas(
     block_of[order.item] = order.block
     areas = np.empty((len(size), risk.shape[1]))
     for m in np.unique(size):
-        same, options = np.flatnonzero(size == m), (area, max_rejection)
+        same, options = np.flatnonzero(size == m), dict(area=area, max_rejection=max_rejection)
         if len(same) > m:
             members = by_cluster[first[same][:, None] + np.arange(m)]
-            total = np.concatenate([[0.0], np.cumsum(rank_weights(n - m, *options))])
+            total = np.concatenate([[0.0], np.cumsum(rank_weights(n - m, **options))])
             areas[same] = _shifted_areas(order, risk, members, block_of, block_risk, total)
             continue
         step = max(1, WORK_ARRAY_SIZE // n)
         for some in np.split(same, range(step, len(same), step)):
-            areas[some] = resampled_areas(order, delete_one_counts(ids, some), risk, *options)
+            areas[some] = resampled_areas(order, delete_one_counts(ids, some), risk, **options)
     return areas
 
 # %% ../../nbs/04_evaluation/03_resample.ipynb #ad582015

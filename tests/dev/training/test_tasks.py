@@ -258,7 +258,7 @@ def test_questions_are_worded_as_unieval_and_balanced():
         assert 0.35 < np.mean([yes == "Yes" for yes in answer]) < 0.65, dimension
 
 
-def test_words_in_disorder_are_shown_as_often_as_required_and_are_never_right():
+def test_words_in_disorder_are_shown_as_often_as_wanted_and_are_never_right():
     def prompts_of(disorder):
         return tasks.yes_no_questions(
             tasks.training_bulletins(0, 400), np.random.default_rng(0), (0, 0, 1, 0), disorder

@@ -146,11 +146,11 @@ def _bench_models(
     samples: pd.DataFrame,  # One row per source: id, source
     settings: Decoding,  # How texts are drawn
     batch: int = 32,  # Sources per batch of ours
-) -> pd.DataFrame:  # what, ours and plain (tokens per second), ratio, bound, memory, share, apart
+) -> pd.DataFrame:  # what, ours and plain (tokens per second), ratio, bound, memory, share, difference
     """Throughput of generation and log-probabilities for the same sources, ours and plain.
 
     bound: tokens per second if all time were matrix products. memory: if all were loading the weights once
-    per step. share: ours of the lower bound. apart: largest difference of log-probabilities.
+    per step. share: ours of the lower bound. difference: largest one of the log-probabilities.
     """
     settings = replace(settings, beams=0)
     prompts = [ids for ids, _ in render_prompts(model, list(samples["source"]), settings)]
@@ -162,7 +162,7 @@ def _bench_models(
     pairs = [(prompt_of[row["sample"]], row["ids"]) for row in rows]
     reading_time, found = timed_call(lambda: score_tokens(model, pairs), model.device)
     plain_reading_time, plain_logp = timed_call(lambda: plain_read(model, pairs), model.device)
-    apart = max(np.abs(text.logp - logp).max() for text, logp in zip(found, plain_logp))
+    difference = max(np.abs(text.logp - logp).max() for text, logp in zip(found, plain_logp))
     size, rate = _weights_per_token(model), matrix_product_rate(model.device, model.dtype)
     products = sum(map(len, prompts)) * size["prompt"] + n_tokens * size["text"]  # Each prompt once
     n_steps = _generation_steps(rows, prompts, list(samples["id"]), batch)
@@ -173,7 +173,7 @@ def _bench_models(
             ours=[n_tokens / generation_time, n_tokens / reading_time],
             plain=[sum(map(len, plain_texts)) / plain_generation_time, n_tokens / plain_reading_time],
             memory=[n_tokens / fetch, np.inf],
-            apart=[np.nan, apart],
+            difference=[np.nan, difference],
         )
     )
     table = table.assign(ratio=table["ours"] / table["plain"], bound=n_tokens * rate / 2 / products)
@@ -192,7 +192,7 @@ def _print_model_bench(
     )
     for row in table.itertuples():
         limit = "matrix products" if row.bound < row.memory else "memory"
-        difference = f"; log p within {row.apart:.1g}" if row.apart == row.apart else ""
+        difference = f"; log p within {row.difference:.1g}" if row.difference == row.difference else ""
         print(
             f"  {row.what:10} {row.ours:10,.0f} tokens/s, plain loop at batch 1 {row.plain:8,.0f} "
             f"(ours {row.ratio:.1f} times), {row.share:.0%} of the bound by {limit} "

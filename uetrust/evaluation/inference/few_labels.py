@@ -165,8 +165,8 @@ class _MassReplicates(_Masses):
             totals = position_totals(self.total, self.statistic, self.coverage)
             return mass_weights(scores, self.rows, totals) @ quality
         order = np.argsort(scores)
-        options = self.total, self.step, self.statistic, self.coverage
-        by_place = equal_mass_weights(len(scores), *options) @ quality[order]
+        options = dict(total=self.total, step=self.step, statistic=self.statistic, coverage=self.coverage)
+        by_place = equal_mass_weights(len(scores), **options) @ quality[order]
         found = by_place.copy()
         found[order] = by_place[:-1]
         return found

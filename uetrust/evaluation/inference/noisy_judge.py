@@ -556,13 +556,13 @@ def _powered_value(sample, scores, measure):  # Prediction-powered: value, lo, h
 
 
 def _side_by_side(rows, measures, tau, draws, seed):  # Rows of one group
-    clusters = rows.get("clusters")
-    columns = rows["uncertainty"], rows["judge"], rows["people"]
-    sample, scores, _ = _complete_sample(*columns, clusters, tau)
+    columns = {name: rows[name] for name in ("uncertainty", "judge", "people")}
+    columns |= dict(clusters=rows.get("clusters"), tau=tau)
+    sample, scores, _ = _complete_sample(**columns)
     labelled = ~np.isnan(sample.people)
     ids = None if sample.ids is None else sample.ids[labelled]
     for measure in measures:
-        fixed = corrected_for_judge(*columns, measure, clusters, tau, draws, seed)
+        fixed = corrected_for_judge(**columns, measure=measure, draws=draws, seed=seed)
         size = dict(n_labels=fixed.n_labels, n=fixed.n)
         found = dict(judge=(*_plain_value(sample.judge, scores, measure, sample.ids), ""))
         if fixed.n_labels > 2:

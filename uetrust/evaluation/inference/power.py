@@ -125,14 +125,14 @@ def _against_chance(cells, names, left_out, options):  # A row for each method
     ends = np.transpose(prr_interval(value, se, cells.interval_size, cells.lowest))
     null = np.broadcast_to(prr_null_sd(cells), cells.value.shape)[:, 0]
     for name, *numbers, sd in zip(names, value, ends, se, null):
-        yield dict(first=name, second="chance") | _planned(cells, *numbers, *options, null_sd=sd)
+        yield dict(first=name, second="chance") | _planned(cells, *numbers, **options, null_sd=sd)
 
 # %% ../../../nbs/04_evaluation/15_inference/04_power.ipynb #425962ff-2
 def _against_each_other(cells, names, pairs, left_out, options):  # A row for each pair, the better first
     value, size = cells.value[:, 0], float(paired_size(cells)[0]) / cells.units
     pairs = [(i, k) if value[i] >= value[k] else (k, i) for i, k in pairs]
     for (i, k), gap in zip(pairs, paired_differences(cells, pairs, left_out)):
-        row = _planned(cells, gap.value, gap.interval(), gap.se, *options, size=size)
+        row = _planned(cells, gap.value, gap.interval(), gap.se, **options, size=size)
         yield dict(first=names[i], second=names[k]) | row
 
 
@@ -161,7 +161,7 @@ def power_table(
     value = dict(zip(names, cells.value[:, 0]))
     best = names.index(max(without_baselines(names) or names, key=value.get))
     pairs = [pair for pair in combinations(range(len(names)), 2) if not best_only or best in pair]
-    left_out, options = prr_replicates(cells, deletion_counts(cells))[:, :, 0], (power, level)
+    left_out, options = prr_replicates(cells, deletion_counts(cells))[:, :, 0], dict(power=power, level=level)
     chance = _against_chance(cells, names, left_out, options)
     each_other = _against_each_other(cells, names, pairs, left_out, options)
     return pd.DataFrame([*chance, *each_other], columns=POWER_COLUMNS)
