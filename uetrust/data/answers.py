@@ -71,17 +71,15 @@ def _evouna_records(name):
     file = EVOUNA_FILES[name]
     try:  # Strings hold raw control characters
         records = json.loads(read_text(fetch_file(file)), strict=False)
-    except json.JSONDecodeError as e:
-        found = f"no JSON, perhaps half a file ({e.msg})"
-        raise bad_record(file, f"line {e.lineno}", found, FETCH_AGAIN) from None
+    except json.JSONDecodeError as error:
+        found = f"no JSON, perhaps half a file ({error.msg})"
+        raise bad_record(file, f"line {error.lineno}", found, FETCH_AGAIN) from None
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise bad_record(file, "top level", "no list of records", FETCH_AGAIN)
     return records
 
 # %% ../../nbs/02_data/16_answers.ipynb #25f3c8e3-1
-def _check_evouna(
-    records, table, name
-):  # Refuses repeated records and other counts, for files with known counts
+def _check_evouna(records, table, name):  # Refuses repeated records and, for known files, other counts
     if name not in EVOUNA_COUNTS:
         return
     file, keys = EVOUNA_FILES[name], [json.dumps(record, sort_keys=True) for record in records]
