@@ -205,7 +205,7 @@ class _DescribedFolder:
         if problem:
             raise BadShard(
                 f"{self.json} cannot be read ({problem}). Delete it and run the same command again; no "
-                "shard is lost"
+                "shard is removed"
             )
         return found
 
