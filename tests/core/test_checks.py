@@ -54,18 +54,18 @@ SPELLINGS = dict(
 @given(key=KEYS, first=st.integers(0, 40), last=st.integers(1, 70))
 def test_no_piece_of_a_key_is_shown(name, key, first, last):
     spelled = SPELLINGS[name](key)
-    said = masked(f"wrong key {spelled[first:last]}, sorry", key)
-    assert not any(piece in said for piece in pieces(key))
+    shown = masked(f"wrong key {spelled[first:last]}, sorry", key)
+    assert not any(piece in shown for piece in pieces(key))
     if name in ("base64", "hexadecimal"):  # What can be decoded from what is left
-        left = re.findall(r"[\w+/=-]+", said.replace("***", " "))
+        left = re.findall(r"[\w+/=-]+", shown.replace("***", " "))
         assert all(len(word) < 14 + 8 for word in left)
-    assert said.startswith("wrong key ") and said.endswith(", sorry")
+    assert shown.startswith("wrong key ") and shown.endswith(", sorry")
 
 
-@pytest.mark.parametrize("said", ["{}", "{} first", "at last {}", "once {} and again {}.", "{},{} and {}"])
-def test_every_key_of_a_text_is_masked_and_all_between_stays(said):
+@pytest.mark.parametrize("shown", ["{}", "{} first", "at last {}", "once {} and again {}.", "{},{} and {}"])
+def test_every_key_of_a_text_is_masked_and_all_between_stays(shown):
     key = "sk-very-secret-0123456789"
-    assert masked(said.replace("{}", key), key) == said.replace("{}", "***")
+    assert masked(shown.replace("{}", key), key) == shown.replace("{}", "***")
 
 
 @given(key=KEYS, text=st.text(st.characters(codec="utf-8"), max_size=200))

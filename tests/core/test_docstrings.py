@@ -61,7 +61,7 @@ def test_sections_stand_between_the_text_and_the_examples():
 
 
 def test_what_has_its_sections_stays_as_it_is():
-    def done(x):  # A comment that is not taken
+    def done(x):  # A comment that is not used
         """Done.
 
         Parameters
@@ -70,7 +70,7 @@ def test_what_has_its_sections_stays_as_it_is():
             In words of its own
         """
 
-    assert numpydoc(done).endswith("In words of its own") and "not taken" not in numpydoc(done)
+    assert numpydoc(done).endswith("In words of its own") and "not used" not in numpydoc(done)
 
 
 def test_a_class_has_fields_or_the_parameters_of_its_init():

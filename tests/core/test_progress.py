@@ -19,7 +19,7 @@ ASK = "judge mine.jsonl --model my-judge --families wi_in --dims consistency --e
 PAGE = "run nbs/experiments/people/01_human.ipynb human.ipynb profile=smoke draws=20"
 
 
-def told(at, words, seconds=None, stderr=subprocess.PIPE):
+def progress_lines(at, words, seconds=None, stderr=subprocess.PIPE):
     "What a command writes to standard error, with so many seconds between two lines"
     env = {name: value for name, value in os.environ.items() if not name.startswith("TQDM_")}
     env |= {} if seconds is None else dict(TQDM_MININTERVAL=str(seconds))
@@ -30,13 +30,13 @@ def told(at, words, seconds=None, stderr=subprocess.PIPE):
 
 
 def test_lines_elsewhere_say_how_much_is_done(tmp_path):
-    lines = told(tmp_path, WORK, seconds=0).splitlines()
+    lines = progress_lines(tmp_path, WORK, seconds=0).splitlines()
     found = [line for line in lines if re.fullmatch(r".+: \d+ of 4 sources, about \d+ s left", line)]
     assert found and "4 of 4 sources" in found[-1]
     assert not any("%|" in line for line in lines)
 
 
-def test_the_time_left_is_told_by_the_mean_speed_and_at_most_once_a_while(monkeypatch, capsys):
+def test_the_time_left_follows_the_mean_speed_and_is_printed_at_most_once_a_while(monkeypatch, capsys):
     "By a clock of ours: ten texts, of which the first is slow; a line after 30 seconds or more"
     clock = [1000.0]
     monkeypatch.setattr("tqdm.std.time", lambda: clock[0])
@@ -60,9 +60,9 @@ def ask(tmp_path):
 
 
 def test_short_work_is_silent_elsewhere(tmp_path, ask):
-    assert told(tmp_path, ask) == ""
+    assert progress_lines(tmp_path, ask) == ""
     (tmp_path / "mine.jsonl.replies.sqlite").unlink()
-    assert "judge my-judge: 3 of 3 requests, about" in told(tmp_path, ask, seconds=0)
+    assert "judge my-judge: 3 of 3 requests, about" in progress_lines(tmp_path, ask, seconds=0)
 
 
 def test_a_terminal_shows_the_bar(tmp_path, ask):
@@ -70,7 +70,7 @@ def test_a_terminal_shows_the_bar(tmp_path, ask):
     termios.tcsetwinsize(side, (24, 80))
     with ThreadPoolExecutor() as pool:  # Who writes to a terminal waits for its reader
         shown = pool.submit(_all_of, main)
-        told(tmp_path, ask, stderr=side)
+        progress_lines(tmp_path, ask, stderr=side)
         os.close(side)
         assert re.search(r"judge my-judge: 100%\|.* 3/3 ", shown.result())
 
@@ -85,5 +85,5 @@ def _all_of(descriptor):
 
 @pytest.mark.parametrize("seconds", [0, None])
 def test_a_notebook_counts_its_cells(tmp_path, seconds):
-    said = told(small_project(tmp_path), PAGE, seconds)
-    assert bool(re.search(r"^human: \d+ of \d+ cells, about", said, re.M)) == (seconds == 0)
+    printed = progress_lines(small_project(tmp_path), PAGE, seconds)
+    assert bool(re.search(r"^human: \d+ of \d+ cells, about", printed, re.M)) == (seconds == 0)

@@ -17,16 +17,16 @@ SCORES = list(reg.of("ue"))
 def test_what_is_lacking_is_what_stops_a_score(name):
     "Without any leaf the first lookup fails on one that `lacks` names; with every leaf it names nothing."
     empty = ScoreRun(["a"])
-    lacks = empty.lacks(name)
-    assert lacks and not ScoreRun(["a"], **{k: [None] for k in lacks}).lacks(name)
+    missing = empty.lacks(name)
+    assert missing and not ScoreRun(["a"], **{k: [None] for k in missing}).lacks(name)
     with pytest.raises(LookupError) as e:
         compute_score(empty, name)
-    assert any(f"no {k!r}" in str(e.value) for k in lacks)
+    assert any(f"no {k!r}" in str(e.value) for k in missing)
 
 
 @given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=6))
 @hs(max_examples=20, deadline=None)
-def test_a_statistic_is_computed_once_and_only_when_asked_for(values):
+def test_a_statistic_is_computed_once_and_only_on_request(values):
     calls, registry = [], Registry()
 
     @registry.add(kind="stat", unit="", cite="test")

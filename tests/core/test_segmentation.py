@@ -75,7 +75,7 @@ def test_unieval_fact_from_raw_text_is_that_of_the_release(oracle, scores):
     [("alignscore", "nli_sp"), ("alignscore_binary", "bin_sp"), ("alignscore_regression", "reg_sp")],
 )
 def test_alignscore_from_raw_text_is_that_of_the_release(oracle, scores, name, mode):
-    "To 5e-5: recorded values are single; in double precision they are 8e-6 apart, on another BLAS 1.2e-5."
+    "To 5e-5: recorded values are single; in double precision they differ by 8e-6, on another BLAS by 1.2e-5."
     check(scores, name, oracle("metrics/alignscore.json")["scores"][mode], tol=5e-5)
 
 
@@ -92,8 +92,8 @@ def test_names_may_be_separated_by_spaces_or_commas(tmp_path, capsys):
         found.append(capsys.readouterr().out)
     assert found[0].count("\n") == 2 and found[1:] == found[:1] * 2
     assert main(["claims", "--verdict", "fails,hold"]) == 2
-    assert 'Invalid value "hold" for --verdict' in (told := capsys.readouterr().err)
-    assert 'Did you mean "holds"?' in told
+    assert 'Invalid value "hold" for --verdict' in (message := capsys.readouterr().err)
+    assert 'Did you mean "holds"?' in message
 
 
 ENDS = dict(
@@ -116,12 +116,12 @@ def test_three_sentences_of_a_script_are_three(script):
 
 
 @given(st.text("雨天。！？「」『』“” a.x\n؟।", max_size=40))
-def test_no_character_of_a_text_is_lost_between_sentences(text):
+def test_no_character_of_a_text_is_dropped_between_sentences(text):
     found = split_sentences(text)
     assert "".join("".join(found).split()) == "".join(text.split()) and all(map(str.strip, found))
 
 
-def test_long_texts_that_stay_whole_are_told():
+def test_long_texts_that_stay_whole_are_noted():
     thai = " ".join(SCRIPTS["thai"]) * 6
     assert whole_texts_note([thai] * 3 + ["สั้น"]).startswith("one sentence in 4 of 4 texts, 3 of them long")
     assert whole_texts_note([thai, ENDS["hindi"]]) == whole_texts_note(["สั้น"]) == whole_texts_note([]) == ""

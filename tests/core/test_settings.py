@@ -34,7 +34,7 @@ def test_an_installed_package_reads_its_own_copy_of_the_settings_where_there_is_
 
 
 def test_a_folder_is_locked_for_as_long_as_it_is_filled(tmp_path):
-    for _ in range(2):  # It can be taken again
+    for _ in range(2):  # It can be locked again
         with lock_folder(tmp_path / "bank"):
             assert (tmp_path / "bank" / LOCK).read_text() == str(os.getpid())
             with pytest.raises(BlockingIOError, match=f"bank is being filled by process {os.getpid()}: wait"):
@@ -136,7 +136,7 @@ def test_a_lock_lies_in_folders_that_are_made_and_others_may_read_it(tmp_path, l
         (tmp_path / "a" / "b" / LOCK).unlink()  # Somebody cleaned up meanwhile: no error at the end
 
 
-def test_a_holder_that_has_not_said_who_it_is_just_started(tmp_path):
+def test_a_holder_without_a_process_number_just_started(tmp_path):
     with share_folder(tmp_path), pytest.raises(BlockingIOError, match="by process that just started: wait"):
         with lock_folder(tmp_path):
             pass

@@ -87,8 +87,8 @@ def test_every_recorded_library_that_is_installed_has_its_version():
 
 def test_differences_are_named_by_the_path_to_them():
     found = dict(settings=dict(seed=1, top=dict(k=5)), made_with=dict(torch="1"), n=3)
-    wanted = dict(settings=dict(seed=2, top=dict(k=5)), made_with=dict(torch="2"), model="m", n=3)
-    assert _provenance_differences(found, wanted) == [
+    requested = dict(settings=dict(seed=2, top=dict(k=5)), made_with=dict(torch="2"), model="m", n=3)
+    assert _provenance_differences(found, requested) == [
         "model: found 'nothing', expected 'm'",
         "settings.seed: found 1, expected 2",
     ]
@@ -128,7 +128,7 @@ def test_a_store_grows_and_does_not_shrink(tmp_path):
         stored(tmp_path, 6, size=3)
 
 
-def test_a_finished_store_is_asked_for_without_being_written(tmp_path):
+def test_a_finished_store_is_requested_without_being_written(tmp_path):
     store = stored(tmp_path, 1)
     before = store.json.stat().st_ino
     assert store.shard_count() == 1 and stored(tmp_path, 1).json.stat().st_ino == before

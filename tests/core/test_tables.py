@@ -51,14 +51,14 @@ def test_prr_of_a_file_that_somebody_had(name, capsys):
 
 
 @needs_cases
-def test_no_row_and_no_text_of_a_table_with_tabs_is_lost():
+def test_no_row_and_no_text_of_a_table_with_tabs_is_dropped():
     raw, clean = (read_table(CASES / f"g04c_swallow{end}", exact=True) for end in (".tsv", ".jsonl"))
     assert list(raw["reference"]) == list(clean["reference"]) and len(raw) == 8
     assert raw["reference"][2] == '"We open a school, the mayor said'
 
 
 @needs_cases
-def test_names_above_names_are_told_with_the_sheets(capsys):
+def test_names_above_names_are_reported_with_the_sheets(capsys):
     file = CASES / "c08_merged_header.xlsx"
     code, out, err = call(capsys, "prr", file, "--quality", "rouge", "--uncertainty", "msp")
     assert (code, out) == (2, "")
@@ -126,7 +126,7 @@ def test_what_we_write_we_read(tmp_path_factory, rows):
 @given(st.lists(texts, min_size=1))
 def test_what_pandas_writes_we_read(tmp_path_factory, cells):
     path = tmp_path_factory.mktemp("csv") / "x.csv"
-    cells = [cell.lstrip("'") for cell in cells]  # An apostrophe before a formula is taken for ours
+    cells = [cell.lstrip("'") for cell in cells]  # An apostrophe before a formula counts as ours
     pd.DataFrame(dict(a=cells, n=1)).to_csv(path, index=False)
     assert list(read_table(path, exact=True)["a"]) == cells
 
@@ -218,7 +218,7 @@ def test_records_are_the_same_from_every_kind_of_file(end, tmp_path):
     assert [dict(sorted(record.items())) for record in table_records(path)] == frame.to_dict("records")
 
 
-def test_a_field_that_a_record_lacks_is_not_made_up(tmp_path):
+def test_a_missing_field_of_a_record_is_not_made_up(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"id": 1}\n{"id": 2, "data": {"u": [1]}}\n')
     assert table_records(tmp_path / "x.jsonl") == [dict(id=1), dict(id=2, data=dict(u=[1]))]
 
@@ -294,21 +294,21 @@ def test_a_table_that_fits_into_no_memory_is_refused_before_it_is_read(tmp_path,
 def test_a_long_column_of_numbers_is_read_as_a_whole_and_not_cell_by_cell(tmp_path, monkeypatch):
     rows = [("4", "0.5"), ("-3", "1e-2"), ("12", "-7")]
     (tmp_path / "x.csv").write_text("n,u\n" + "".join(f"{n},{u}\n" for n, u in rows))
-    asked, one_by_one = [], tables._column
-    monkeypatch.setattr(tables, "_column", lambda *given: asked.append(1) or one_by_one(*given))
+    calls, one_by_one = [], tables._column
+    monkeypatch.setattr(tables, "_column", lambda *given: calls.append(1) or one_by_one(*given))
     for many, columns in ((4, 2), (3, 0)):  # Three cells are many, or they are not
         monkeypatch.setattr(tables, "MANY_CELLS", many)
         read = read_table(tmp_path / "x.csv")
         assert (read["n"].tolist(), read["u"].tolist()) == ([4, -3, 12], [0.5, 0.01, -7.0])
-        assert len(asked) == columns
-        asked.clear()
+        assert len(calls) == columns
+        calls.clear()
 
 
 @pytest.mark.parametrize(
     "row, ends_in_a_comma",
     [("7,8,", True), (",8,", True), ("7,,9", False), (",,9", False), ("7", False)],
 )
-def test_only_a_row_that_ends_in_a_comma_is_said_to(tmp_path, row, ends_in_a_comma):
+def test_only_a_row_that_ends_in_a_comma_is_reported_to(tmp_path, row, ends_in_a_comma):
     (tmp_path / "x.csv").write_text(f"id,u\na,1\n{row}\n")
     with pytest.raises(ValueError, match=f"line 3 has {len(row.split(','))} fields") as error:
         read_table(tmp_path / "x.csv")

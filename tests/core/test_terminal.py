@@ -27,7 +27,7 @@ def test_words_are_folded_and_numbers_stay_whole(width):
     assert "0.3333" in text and "".join(text.split()).count("second") == 1
 
 
-def test_numbers_beside_folded_words_end_at_one_column():
+def test_numbers_next_to_folded_words_end_at_one_column():
     long = pd.DataFrame(dict(what=["several words to be folded here", "few"], value=[1.5, 12345.25]))
     lines = table_text(long, digits=2, width=30).splitlines()
     ends = {
@@ -45,7 +45,7 @@ def test_where_there_is_no_room_to_fold_a_text_is_cut_to_a_third():
     assert max(map(len, text.splitlines())) <= 36 and text.count("word") == 3 * 2 and text.count("...") == 3
 
 
-def test_where_a_terminal_is_too_narrow_for_words_no_number_is_lost():
+def test_a_terminal_too_narrow_for_words_shows_every_number():
     wide = pd.DataFrame({f"column_{i}": [i + 0.5] for i in range(8)})
     text = table_text(wide, digits=2, width=30)
     assert all(f"{i + 0.5:.2f}" in text for i in range(8)) and max(map(len, text.splitlines())) <= 30

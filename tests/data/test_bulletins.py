@@ -85,11 +85,11 @@ def test_hash_seed_and_process_do_not_matter():
 
 
 def test_texts_that_are_kept_were_made_from_the_bulletins_of_today():
-    "Replies of a server to the first bulletins, kept in the repository since they were asked for"
+    "Replies of a server to the first bulletins, kept in the repository since they were requested"
     lines = (ROOT / "data" / "examples" / "replies.jsonl").read_text().splitlines()
-    asked = [(reply["custom_id"], reply["request"]["prompt"]) for reply in map(json.loads, lines)]
+    query = [(reply["custom_id"], reply["request"]["prompt"]) for reply in map(json.loads, lines)]
     rows = bulletins("test", len(lines))
-    assert asked == [(i, f"Summarize the bulletin: {text}") for i, text in zip(rows["id"], rows["source"])]
+    assert query == [(i, f"Summarize the bulletin: {text}") for i, text in zip(rows["id"], rows["source"])]
 
 
 def test_an_unknown_split_is_refused():
@@ -177,7 +177,7 @@ def test_paraphrase_is_another_text(split):
 
 
 @each_split
-def test_main_is_all_that_is_said_about_one_object(split):
+def test_main_is_all_that_is_stated_about_one_object(split):
     for facts, main in zip(SETS[split]["facts"], SETS[split]["main"]):
         obj = facts[main[0]].object
         assert facts[main[0]].kind == "event"
@@ -341,21 +341,21 @@ def test_dates_are_in_calendar_order():
 
 
 # Questions
-ASKED = {split: questions(split, N) for split in BULLETIN_SPLITS}
+QUESTIONS = {split: questions(split, N) for split in BULLETIN_SPLITS}
 
 
 @each_split
 def test_a_question_has_one_answer_and_it_stands_in_the_bulletin(split):
-    for row, asked in zip(SETS[split].itertuples(), ASKED[split].itertuples()):
-        assert (asked.id, asked.source) == (row.id, f"{row.source}\n\nQuestion: {asked.question}")
-        (answer,) = named_values(asked.reference, asked.kind)
-        assert answer in named_values(row.source, asked.kind) - named_values(asked.question, asked.kind)
+    for row, query in zip(SETS[split].itertuples(), QUESTIONS[split].itertuples()):
+        assert (query.id, query.source) == (row.id, f"{row.source}\n\nQuestion: {query.question}")
+        (answer,) = named_values(query.reference, query.kind)
+        assert answer in named_values(row.source, query.kind) - named_values(query.question, query.kind)
 
 
-def _is_asked_about(fact, asked):
-    question = asked.question.lower()
+def _asks_about(fact, query):
+    question = query.question.lower()
     if fact.kind == "quantity":
-        return asked.kind == fact.unit and fact.object in question
+        return query.kind == fact.unit and fact.object in question
     verbs = {fact.action, ACTIONS[fact.action].past} if fact.action else set()
     return fact.object in question and bool(verbs & set(question.strip("?").split()))
 
@@ -367,32 +367,32 @@ def _answer_of(fact, kind):
 
 @each_split
 def test_one_fact_answers_the_question_and_no_other_speaks_of_it(split):
-    for row, asked in zip(SETS[split].itertuples(), ASKED[split].itertuples()):
-        (fact,) = [fact for fact in row.facts if _is_asked_about(fact, asked)]
+    for row, query in zip(SETS[split].itertuples(), QUESTIONS[split].itertuples()):
+        (fact,) = [fact for fact in row.facts if _asks_about(fact, query)]
         assert fact.kind in ("event", "quantity")
-        assert _answer_of(fact, asked.kind) == named_values(asked.reference, asked.kind)
+        assert _answer_of(fact, query.kind) == named_values(query.reference, query.kind)
 
 
 @each_split
 def test_questions_are_worded_as_the_bulletin_words_them(split):
-    verbs = [asked for asked in ASKED[split].itertuples() if asked.kind == "who"]
-    for asked in verbs:
-        words_of = asked.question[:-1].removeprefix("Who ").removesuffix(" whom")
-        text = asked.source.partition("\n\n")[0]
+    verbs = [query for query in QUESTIONS[split].itertuples() if query.kind == "who"]
+    for query in verbs:
+        words_of = query.question[:-1].removeprefix("Who ").removesuffix(" whom")
+        text = query.source.partition("\n\n")[0]
         assert words_of in text or words_of[0].lower() + words_of[1:] in text
 
 
 def test_kinds_come_in_turn_and_copying_a_bulletin_is_seldom_an_answer():
-    asked = ASKED["test"]
-    assert set(asked["kind"]) == {"who", "when", "where", "euros", "signatures"}
-    assert (asked["kind"][::5] == "who").mean() > 0.9 and (asked["kind"][1::5] == "when").mean() > 0.5
-    assert check_answers(list(SETS["test"]["source"]), asked)["truth"].mean() < 0.05
+    query = QUESTIONS["test"]
+    assert set(query["kind"]) == {"who", "when", "where", "euros", "signatures"}
+    assert (query["kind"][::5] == "who").mean() > 0.9 and (query["kind"][1::5] == "when").mean() > 0.5
+    assert check_answers(list(SETS["test"]["source"]), query)["truth"].mean() < 0.05
 
 
 def test_fewer_questions_are_a_prefix_of_more_and_another_seed_asks_others():
-    assert questions("test", 7).equals(ASKED["test"][:7])
-    assert bulletin_question("test", 3) == ASKED["test"].iloc[3].to_dict()
-    assert not set(questions("test", 50, seed=1)["source"]) & set(ASKED["test"]["source"])
+    assert questions("test", 7).equals(QUESTIONS["test"][:7])
+    assert bulletin_question("test", 3) == QUESTIONS["test"].iloc[3].to_dict()
+    assert not set(questions("test", 50, seed=1)["source"]) & set(QUESTIONS["test"]["source"])
     with pytest.raises(ValueError, match="questions has no split 'dev'"):
         questions("dev", 1)
 
@@ -441,8 +441,8 @@ REPLIES = {
 
 @pytest.mark.parametrize("kind, answer, question", REPLIES)
 def test_a_reply_is_right_when_it_names_the_right_value_and_no_other(kind, answer, question):
-    said = REPLIES[kind, answer, question]
-    asked = pd.DataFrame(dict(kind=kind, reference=answer, question=question), range(len(said)))
-    verdicts = check_answers(list(said), asked)
+    replies = REPLIES[kind, answer, question]
+    query = pd.DataFrame(dict(kind=kind, reference=answer, question=question), range(len(replies)))
+    verdicts = check_answers(list(replies), query)
     assert (verdicts.sum(axis=1) == 1).all()
-    assert dict(zip(said, verdicts.idxmax(axis=1))) == said
+    assert dict(zip(replies, verdicts.idxmax(axis=1))) == replies

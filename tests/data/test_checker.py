@@ -167,7 +167,7 @@ EXCHANGED = dict(
 
 
 def exchanged(fact, slot, new, bulletin, rng):
-    "The fact with another value in one slot: new to the bulletin, or taken from elsewhere in it; or None."
+    "The fact with another value in one slot: new to the bulletin, or from elsewhere in it; or None."
     entity, words = EXCHANGED[slot]
     if fact.kind in ("sum", "order") or not getattr(fact, slot):
         return None
@@ -178,7 +178,7 @@ def exchanged(fact, slot, new, bulletin, rng):
     return fact._replace(**{slot: rng.choice(fits)}) if fits else None
 
 
-def slots_apart(statement, fact):
+def differing_slots(statement, fact):
     "Slots in which two facts about actions differ; action, negation, attitude and quantifier are one slot."
     subjects = fact.actor or fact.team, statement.actor or statement.team
     entities = [
@@ -188,7 +188,7 @@ def slots_apart(statement, fact):
         [(one.tense, one.modality) for one in (fact, statement)],
         [(one.action, one.positive, one.stance, one.quant) for one in (fact, statement)],
     )
-    named = sum(bool(said) and said != known for known, said in [subjects, *entities])
+    named = sum(bool(stated) and stated != known for known, stated in [subjects, *entities])
     return named + (mood[0] != mood[1]) + (meaning[0] != meaning[1])
 
 
@@ -197,7 +197,7 @@ def read_two_ways(statement, fact, bulletin):
     if statement.kind == "quantity":
         return bulletin.measures.get((statement.object, statement.unit)) == statement.amount
     others = [other for other in bulletin.facts.values() if other.action and other != fact]
-    return bool(statement.action) and any(slots_apart(statement, other) <= 1 for other in others)
+    return bool(statement.action) and any(differing_slots(statement, other) <= 1 for other in others)
 
 
 def drawn_edits(versions_of, rng):

@@ -222,8 +222,8 @@ def test_cnndm_that_is_nowhere_is_data_not_at_hand(tmp_path, monkeypatch):
         summarization.cnndm("test")
 
 
-def test_the_hub_is_asked_for_the_right_configuration(monkeypatch, tmp_path):
-    asked = []
+def test_the_right_configuration_is_requested_from_the_hub(monkeypatch, tmp_path):
+    calls = []
 
     class Table:
         def to_pandas(self):
@@ -234,13 +234,13 @@ def test_the_hub_is_asked_for_the_right_configuration(monkeypatch, tmp_path):
 
         @staticmethod
         def load_dataset(*args, **options):
-            return asked.append((args, options)) or Table()
+            return calls.append((args, options)) or Table()
 
     monkeypatch.setitem(__import__("sys").modules, "datasets", Fake)
     for variable in ("UETRUST_CACHE", "UETRUST_MIRROR"):
         monkeypatch.setenv(variable, str(tmp_path))
     assert summarization.cnndm("validation", complete=False)["source"].tolist() == ["A."]
-    assert asked == [
+    assert calls == [
         (("abisee/cnn_dailymail", "3.0.0"), dict(split="validation", revision="refs/convert/parquet"))
     ]
     with pytest.raises(DataNotAtHand):

@@ -1,4 +1,4 @@
-"""Data sets by name: the subjects of people stand beside the senders."""
+"""Data sets by name: the subjects of people are added to the senders'."""
 
 import pandas as pd
 import pytest
@@ -11,7 +11,7 @@ real = pytest.mark.skipif(mirror() is None, reason="UETRUST_MIRROR is not at han
 
 
 @real
-def test_the_subjects_of_people_stand_beside_the_senders():
+def test_the_subjects_of_people_are_added_to_the_senders():
     known, more = load_samples("aeslc:test:40"), load_samples("aeslc-annotated:test:40")
     assert (
         more.drop(columns="references").equals(known)

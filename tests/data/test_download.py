@@ -106,7 +106,7 @@ def test_a_missing_file_offline_names_file_and_remedy(world):
     assert not (world.path / "cache").exists()
 
 
-def test_a_mirror_that_is_no_folder_is_said_to_be_none(world, monkeypatch):
+def test_a_mirror_that_is_no_folder_is_reported(world, monkeypatch):
     monkeypatch.setenv("UETRUST_MIRROR", str(world.path / "nowhere"))
     with pytest.raises(DataNotAtHand, match="UETRUST_MIRROR is not a folder"):
         fetch_file(NAME)
@@ -195,7 +195,7 @@ REASONS = {
 @pytest.mark.parametrize("reason", REASONS)
 @pytest.mark.parametrize("mirror_is", ["none", "no folder", "deep"])
 @pytest.mark.parametrize("offline", "01")
-def test_what_is_missing_is_said_in_one_line_of_180_characters(
+def test_a_missing_file_is_reported_in_one_line_of_180_characters(
     reason, mirror_is, offline, tmp_path, monkeypatch
 ):
     "The name and the remedy are whole, however long the reason, the folders and the address are."
@@ -208,16 +208,16 @@ def test_what_is_missing_is_said_in_one_line_of_180_characters(
     if mirror_is == "deep":
         deep.mkdir(parents=True)
     for name in [*sources().index, *UNHASHED]:
-        said = str(data_not_at_hand(name, REASONS[reason]))
-        assert len(said) <= LONGEST_MESSAGE == 180 and said.isprintable(), said
-        assert re.match(rf"data not at hand: {re.escape(name)}[:;] ", said) and "aaa" not in said
+        message = str(data_not_at_hand(name, REASONS[reason]))
+        assert len(message) <= LONGEST_MESSAGE == 180 and message.isprintable(), message
+        assert re.match(rf"data not at hand: {re.escape(name)}[:;] ", message) and "aaa" not in message
         by_hand = f"get it from {data._home(UNHASHED.get(name, ''))} and"
         other = "unset UETRUST_OFFLINE or" if offline == "1" else "connect to the network or"
-        assert f"; {by_hand if name in UNHASHED else other} set UETRUST_MIRROR to " in said
+        assert f"; {by_hand if name in UNHASHED else other} set UETRUST_MIRROR to " in message
     if len(REASONS[reason]) < 50:
-        assert REASONS[reason] in said
+        assert REASONS[reason] in message
     else:
-        assert "…;" in said and REASONS[reason][:5] in said
+        assert "…;" in message and REASONS[reason][:5] in message
 
 
 def test_the_repository_of_a_raw_file_is_its_home():
@@ -231,7 +231,7 @@ PUBLIC = root() / "data" / "public"
 
 
 def test_every_copy_in_the_repository_is_the_registered_file():
-    "Whole files that may be given on, and nothing else beside the page that names their authors."
+    "Whole files that may be given on, and nothing else but the page that names their authors."
     files, there = sources(), {}
     for path in PUBLIC.rglob("*"):
         if path.is_file() and path.name != "README.md":
@@ -243,7 +243,7 @@ def test_every_copy_in_the_repository_is_the_registered_file():
     assert sum(path.stat().st_size for path in PUBLIC.rglob("*") if path.is_file()) < 5.5e6
 
 
-def test_the_page_beside_the_copies_names_every_folder_and_its_licence():
+def test_the_page_of_the_copies_names_every_folder_and_its_licence():
     page, files = (PUBLIC / "README.md").read_text(), sources()
     for name in shipped_files():
         row = [line for line in page.splitlines() if line.startswith(f"| `{name.split('/')[0]}/")]
@@ -298,7 +298,7 @@ def test_a_damaged_copy_is_an_error_and_leaves_nothing(world, copies, content, s
     assert world.files() == [f"checkout/data/public/{NAME}.xz"]
 
 
-def test_a_cache_that_cannot_be_written_is_said_with_the_remedy(world, copies, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_reported_with_the_remedy(world, copies, monkeypatch):
     copies(lzma.compress(GOOD))
     monkeypatch.setenv("UETRUST_CACHE", str(world.put("away", b"a file", "cache")))
     with pytest.raises(DataNotAtHand) as e:
@@ -382,13 +382,14 @@ def test_plain_data_comes_back(tmp_path_factory, x, protocol):
     assert load_plain_pickle(path) == x
 
 
-def test_a_hub_is_asked_where_the_environment_says(monkeypatch):
+def test_requests_go_to_the_hub_of_the_environment(monkeypatch):
     "Its own address, a mirror's or a proxy's; a port that is closed, and one where nothing ever answers."
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    asked = []
-    monkeypatch.setattr(socket, "create_connection", lambda place, *_: asked.append(place) or socket.socket())
+    addresses = []
+    connect = lambda place, *_: addresses.append(place) or socket.socket()  # noqa: E731
+    monkeypatch.setattr(socket, "create_connection", connect)
     for name, value in {
         "": "",
         "HF_ENDPOINT": "http://hub.example",
@@ -398,7 +399,7 @@ def test_a_hub_is_asked_where_the_environment_says(monkeypatch):
             monkeypatch.setenv(name, value)
         assert hub_problem() == ""
         monkeypatch.delenv("HF_ENDPOINT", raising=False)
-    assert asked == [("huggingface.co", 443), ("hub.example", 80), ("gate", 3128)]
+    assert addresses == [("huggingface.co", 443), ("hub.example", 80), ("gate", 3128)]
     end, waited_for = threading.Event(), []
     monkeypatch.setattr(
         socket, "create_connection", lambda *_: waited_for.append(end.wait(60)) or socket.socket()

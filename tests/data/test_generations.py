@@ -13,7 +13,7 @@ from uetrust.data.generations import Generation, _spelled_part, checked
 
 BASE = [2.1, 4.0, 3.5, 3.85, 4.2]  # -log p of the five texts of a00_base.jsonl
 NONE = math.nan
-# File, scores asked for -> their values, and words of the note
+# File, requested scores -> their values, and words of the note
 TOKENS = {
     "a00_base.jsonl msp": (BASE, ""),
     "a01_minus9999.jsonl msp": (
@@ -48,20 +48,20 @@ def test_methods_of_reported_files(case, capsys, tmp_path):
     values, note = TOKENS[case]
     name, method = case.split()
     models = ["--model", f"nli={root() / 'data' / 'models' / 'tiny-nli'}"] if name.startswith("g01") else []
-    scores, told = scored(capsys, tmp_path, name, "--methods", method, *models)
+    scores, messages = scored(capsys, tmp_path, name, "--methods", method, *models)
     if "num_sets" in method or "discrete" in method:  # Five cities are what the model makes of them
         values = [values[0], scores[method].iloc[1]]
     assert scores[method].tolist() == pytest.approx(values, abs=1e-6, nan_ok=True)
-    assert note in told
+    assert note in messages
 
 
-def test_a_list_of_candidates_that_is_too_short_is_missing_and_told(capsys, tmp_path):
-    scores, told = scored(capsys, tmp_path, "a06_fewer_candidates.jsonl", "--methods", "mte")
+def test_a_list_of_candidates_that_is_too_short_is_missing_and_reported(capsys, tmp_path):
+    scores, messages = scored(capsys, tmp_path, "a06_fewer_candidates.jsonl", "--methods", "mte")
     assert scores["mte"].isna().tolist() == [False, False, True, False, False]
-    assert "top logprobs of 1 of 5 items not used" in told and "'doc-2'" in told
+    assert "top logprobs of 1 of 5 items not used" in messages and "'doc-2'" in messages
 
 
-def test_candidates_that_add_up_to_more_than_1_are_told(capsys, tmp_path):
+def test_candidates_that_add_up_to_more_than_1_are_reported(capsys, tmp_path):
     for case, top in dict(
         probabilities=[{"a": 0.9, "b": 0.1}],
         numbers=[[0.9, 0.05]],
@@ -74,16 +74,16 @@ def test_candidates_that_add_up_to_more_than_1_are_told(capsys, tmp_path):
         rows += [dict(id="2", hypothesis="a", logprobs=[-0.1], top_logprobs=[{"a": -0.1, "b": -3.0}])]
         file = tmp_path / f"{case}.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        scores, told = scored(capsys, tmp_path, file, "--methods", "mte", "msp")
+        scores, messages = scored(capsys, tmp_path, file, "--methods", "mte", "msp")
         assert scores["mte"].isna().tolist() == [True, True, False] and scores["msp"].notna().all(), case
-        assert "top logprobs of 2 of 3 items not used" in told and "'0'" in told, case
+        assert "top logprobs of 2 of 3 items not used" in messages and "'0'" in messages, case
 
 
 def test_0_is_an_id(capsys, tmp_path):
     options = ["--data", str(CASES / "a19_sources.jsonl"), "--metrics", "rouge_l_true"]
-    scores, told = scored(capsys, tmp_path, "a19_int_ids_failed.jsonl", *options)
+    scores, messages = scored(capsys, tmp_path, "a19_int_ids_failed.jsonl", *options)
     assert list(scores.index) == ["0", "1", "2", "4"] and (scores["rouge_l_true"] == 1).all()
-    assert "1 of 5 records left out: 1 failed request ('3')" in told
+    assert "1 of 5 records left out: 1 failed request ('3')" in messages
 
 
 def test_every_filter_of_lm_eval_is_a_column_and_the_text_is_what_the_model_wrote(capsys, tmp_path):
@@ -94,7 +94,7 @@ def test_every_filter_of_lm_eval_is_a_column_and_the_text_is_what_the_model_wrot
     assert scores["answer,strict-match"].tolist() == ["7", "[invalid]", "24", "[invalid]", "56"]
 
 
-def test_several_tasks_in_a_file_of_lm_eval_stay_apart(capsys, tmp_path):
+def test_several_tasks_in_a_file_of_lm_eval_stay_separate(capsys, tmp_path):
     scores, _ = scored(capsys, tmp_path, "b04_lmeval_cat.jsonl", "--methods", "output_length")
     assert len(scores) == 10 and list(scores.index[[0, 5]]) == ["a/0", "b/0"]
 
@@ -110,8 +110,8 @@ def test_trials_of_helm_are_rows_of_one_document(capsys, tmp_path):
 
 def test_a_list_of_one_text_is_that_text(capsys, tmp_path):
     options = ["--column", "text=predictions", "--methods", "output_length"]
-    scores, told = scored(capsys, tmp_path, "b10_lighteval_old.parquet", *options)
-    assert scores["output_length"].tolist() == [10.0] * 5 and "not used: " in told
+    scores, messages = scored(capsys, tmp_path, "b10_lighteval_old.parquet", *options)
+    assert scores["output_length"].tolist() == [10.0] * 5 and "not used: " in messages
 
 
 def test_truth_values_of_a_csv_are_scores(capsys, tmp_path):
@@ -129,10 +129,10 @@ def test_judgements_of_people_inside_a_record_are_read_as_their_mean(capsys, tmp
 
 
 def test_texts_whose_source_was_cut_are_named(capsys, tmp_path):
-    scores, told = scored(capsys, tmp_path, "d04b_long.jsonl", "--metrics", "bart_score")
+    scores, messages = scored(capsys, tmp_path, "d04b_long.jsonl", "--metrics", "bart_score")
     assert scores["bart_score"].notna().all()
-    assert "bart_score: the inputs of 10 of 12 texts did not fit the model and were cut: 'n40_0'" in told
-    assert "It read less than half of 'n60_0'" in told
+    assert "bart_score: the inputs of 10 of 12 texts did not fit the model and were cut: 'n40_0'" in messages
+    assert "It read less than half of 'n60_0'" in messages
 
 
 def test_a_folder_of_parts_is_one_table(capsys, tmp_path):
@@ -168,8 +168,8 @@ def test_a_metric_that_failed_for_every_text_ends_with_1(capsys, tmp_path):
         "--model",
         f"bertscore={root() / 'data' / 'models' / 'tiny-llama'}",
     ]
-    _, told = scored(capsys, tmp_path, tmp_path / "mine.jsonl", *options, code=1)
-    assert "bertscore_f1 failed on 3 texts" in told
+    _, messages = scored(capsys, tmp_path, tmp_path / "mine.jsonl", *options, code=1)
+    assert "bertscore_f1 failed on 3 texts" in messages
 
 
 # Tokens ------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_the_written_token_bounds_its_candidates():
 
 WORDS, LOGP = ["It", " rained"], [-0.1, -0.2]
 TOP = [[("It", -0.1), ("He", -3.0)], [(" rained", -0.2), (" ran", -3.0)]]
-LENGTHS = {  # What stands for some of them -> what is left, the field that is told, and its lengths
+LENGTHS = {  # Replacement of some of them -> what is left, the reported field, and its lengths
     "all fit": ({}, "tokens logprobs top_logprobs", []),
     "a list of candidates too much": (dict(top=[*TOP, TOP[0]]), "tokens logprobs", ["top_logprobs 2 3"]),
     "no list of candidates": (dict(top=[]), "tokens logprobs", ["top_logprobs 2 0"]),
@@ -215,9 +215,9 @@ LENGTHS = {  # What stands for some of them -> what is left, the field that is t
 
 
 @pytest.mark.parametrize("case", LENGTHS)
-def test_a_list_of_another_length_costs_what_cannot_be_told_apart_and_nothing_else(case):
+def test_a_list_of_another_length_removes_only_what_is_ambiguous(case):
     "Tokens of another number leave open whose log-probability is which; candidates only lose themselves."
-    given, left, told = LENGTHS[case]
+    given, left, messages = LENGTHS[case]
     given = dict(tokens=WORDS, logp=LOGP, top=TOP) | given
     text, problems = checked(
         Generation("It rained", given["tokens"], given["logp"], given["top"]), "sample_logprobs"
@@ -225,7 +225,7 @@ def test_a_list_of_another_length_costs_what_cannot_be_told_apart_and_nothing_el
     lists = dict(tokens=text.tokens, logprobs=text.logprobs, top_logprobs=text.top_logprobs)
     assert [name for name, values in lists.items() if values is not None] == left.split()
     numbers = [[word for word in problem.found.split() if word.isdecimal()] for problem in problems]
-    assert [" ".join([problem.field, *n]) for problem, n in zip(problems, numbers)] == told
+    assert [" ".join([problem.field, *n]) for problem, n in zip(problems, numbers)] == messages
 
 
 SCRIPTS = {
@@ -239,5 +239,5 @@ SCRIPTS = {
 @pytest.mark.parametrize("case", SCRIPTS)
 def test_texts_without_letters_a_to_z_are_never_certain(case, capsys, tmp_path):
     (item, value, note), (name, *options) = SCRIPTS[case], case.split()
-    scores, told = scored(capsys, tmp_path, name, *options)
-    assert scores.loc[item].iloc[-1] == pytest.approx(value, nan_ok=True) and note in told
+    scores, messages = scored(capsys, tmp_path, name, *options)
+    assert scores.loc[item].iloc[-1] == pytest.approx(value, nan_ok=True) and note in messages

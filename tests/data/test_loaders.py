@@ -586,7 +586,7 @@ def fake_hub(empty, monkeypatch):
     return calls, rows
 
 
-def test_the_hub_is_asked_for_the_right_split(fake_hub, monkeypatch):
+def test_the_right_split_is_requested_from_the_hub(fake_hub, monkeypatch):
     calls, rows = fake_hub
     monkeypatch.setitem(loaders.HUB_ROWS["xsum"], "validation", 2)
     monkeypatch.setitem(loaders.HUB_ROWS["aeslc"], "test", 2)

@@ -1,4 +1,4 @@
-"""Outputs of other tools are read as they are, and what a file lacks is said with a remedy."""
+"""Outputs of other tools are read unchanged, and missing parts are reported with a remedy."""
 
 import json
 import math
@@ -96,23 +96,23 @@ def test_requests_of_a_batch_give_the_sources():
         read_outputs(FOLDER / "openai_no_logprobs.jsonl", data=FOLDER / "openai_batch_input.jsonl")
 
 
-def test_what_is_missing_is_said_with_a_remedy():
+def test_missing_parts_are_reported_with_a_remedy():
     notes = read_outputs(FOLDER / "openai_no_logprobs.jsonl").absent
     assert any("logprobs of 0 of 4 items: ask the server again with logprobs=true" in note for note in notes)
     assert any("samples of 0 of 4 items: ask for several replies" in note for note in notes)
     assert any("uetrust read" in note for note in read_outputs(FOLDER / "samples_bulletins.jsonl").absent)
 
 
-def test_scores_beside_replies_and_requests_are_kept(tmp_path):
+def test_scores_of_replies_and_requests_are_kept(tmp_path):
     for name in ("openai_batch_output.jsonl", "vllm_request_outputs.jsonl"):
         replies = [json.loads(line) for line in (FOLDER / name).read_text().splitlines()]
         marked = [reply | dict(human=i, judge=dict(truth=0.5)) for i, reply in enumerate(replies)]
         (tmp_path / name).write_text("\n".join(map(json.dumps, marked)) + "\n")
         assert read_outputs(tmp_path / name).records[1].quality == {"human": 1.0, "judge.truth": 0.5}
         assert read_outputs(FOLDER / name).records[1].quality == {}
-    asked = [json.loads(line) for line in (FOLDER / "openai_batch_input.jsonl").read_text().splitlines()]
-    data = tmp_path / "asked.jsonl"
-    data.write_text("\n".join(json.dumps(request | dict(human=2)) for request in asked) + "\n")
+    requests = [json.loads(line) for line in (FOLDER / "openai_batch_input.jsonl").read_text().splitlines()]
+    data = tmp_path / "requests.jsonl"
+    data.write_text("\n".join(json.dumps(request | dict(human=2)) for request in requests) + "\n")
     outputs = read_outputs(FOLDER / "openai_batch_output.jsonl", data=data)
     assert {record.quality["human"] for record in outputs.records} == {2.0}
 
@@ -158,7 +158,7 @@ def test_own_tables_say_the_same_in_every_kind_of_file(tmp_path, end):
         ROWS[0]["document"],
     )
     assert ([text.text for text in record.samples], record.quality) == (["It rained."], dict(human=2.0))
-    assert record.id in ("02", "2")  # Text in a CSV of numbers cannot be told from a number
+    assert record.id in ("02", "2")  # Text in a CSV of numbers looks like a number
 
 
 def test_columns_of_any_name_can_be_given(tmp_path):
@@ -261,8 +261,8 @@ def test_every_record_is_part_of_an_item_or_named(name):
     raw = _raw_outputs(FIXTURES / name)
     outputs = read_outputs(FIXTURES / name)
     named = [note for note in outputs.notes if "records left out" in note]
-    lost = int(named[0].split()[0]) if named else 0
-    assert sum(record.rows for record in outputs.records) + lost == len(raw)
+    dropped = int(named[0].split()[0]) if named else 0
+    assert sum(record.rows for record in outputs.records) + dropped == len(raw)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -290,7 +290,7 @@ def walk(value):  # Every place of a record, as (container, key)
             yield from walk(inner)
 
 
-BESIDE = {
+FURTHER_FIELDS = {
     "samples": (["Rain fell.", "It rained."], "samples"),
     "samples as a reply": (
         dict(choices=[dict(message=dict(content=text)) for text in ("Rain fell.", "It rained.")]),
@@ -302,16 +302,16 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("case", BESIDE)
+@pytest.mark.parametrize("case", FURTHER_FIELDS)
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_what_stands_beside_a_reply_is_used(case, wrapped, tmp_path):
+def test_further_fields_of_a_reply_are_used(case, wrapped, tmp_path):
     reply = dict(choices=[dict(index=0, message=dict(role="assistant", content="Rain."))])
-    value, part = BESIDE[case]
-    beside = {case.split()[0]: value, "human": 4, "remark": "looks fine"}
+    value, part = FURTHER_FIELDS[case]
+    further = {case.split()[0]: value, "human": 4, "remark": "looks fine"}
     records = [
-        dict(custom_id=str(i), response=dict(body=reply)) | beside
+        dict(custom_id=str(i), response=dict(body=reply)) | further
         if wrapped
-        else dict(reply, id=str(i)) | beside
+        else dict(reply, id=str(i)) | further
         for i in range(3)
     ]
     (tmp_path / "x.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -322,9 +322,9 @@ def test_what_stands_beside_a_reply_is_used(case, wrapped, tmp_path):
 
 
 def test_a_file_that_begins_with_a_failure_is_recognised(tmp_path):
-    said = dict(role="assistant", content=[dict(type="text", text="Rain.")], stop_reason="end_turn")
+    message = dict(role="assistant", content=[dict(type="text", text="Rain.")], stop_reason="end_turn")
     records = [dict(custom_id="a", result=dict(type="errored", error=dict(type="overloaded")))]
-    records += [dict(custom_id=name, result=dict(type="succeeded", message=said)) for name in "bc"]
+    records += [dict(custom_id=name, result=dict(type="succeeded", message=message)) for name in "bc"]
     (tmp_path / "x.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     outputs = read_outputs(tmp_path / "x.jsonl")
     assert [(record.id, record.text.text) for record in outputs.records] == [("b", "Rain."), ("c", "Rain.")]
@@ -361,7 +361,7 @@ def test_letters_are_grades_in_logs_of_inspect_only(tmp_path):
 @pytest.mark.parametrize(
     "name", ["samples_bulletins.jsonl", "every_eval_ever.jsonl", "sglang_generate.jsonl"]
 )
-def test_what_stands_beside_an_item_of_a_log_is_used_or_named(name, tmp_path):
+def test_further_fields_of_an_item_of_a_log_are_used_or_named(name, tmp_path):
     records = [json.loads(line) for line in (FIXTURES / name).read_text().splitlines()]
     rows = [record | dict(human=i, remark="fine") for i, record in enumerate(records)]
     (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))

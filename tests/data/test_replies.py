@@ -4,9 +4,9 @@ from tests.helpers.reported import CASES, scored
 
 
 def test_refusals_and_tool_calls_are_missing_texts_and_counted(capsys, tmp_path):
-    scores, told = scored(capsys, tmp_path, "a03_refusal_and_tool_call.jsonl", "--methods", "msp")
+    scores, messages = scored(capsys, tmp_path, "a03_refusal_and_tool_call.jsonl", "--methods", "msp")
     assert list(scores.index) == ["doc-0", "doc-1", "doc-4"]
-    assert "2 of 5 records left out: 1 refusal ('doc-2'), 1 tool call ('doc-3')" in told
+    assert "2 of 5 records left out: 1 refusal ('doc-2'), 1 tool call ('doc-3')" in messages
 
 
 def test_content_parts_of_replies_and_requests_are_joined(capsys, tmp_path):

@@ -372,8 +372,8 @@ def spacy_pipeline(
         import spacy
 
         return spacy.load(name)
-    except (ImportError, OSError) as e:
+    except (ImportError, OSError) as error:
         raise LookupError(
             f"this needs spaCy with the pipeline {name!r}: pip install spacy, then python -m spacy "
-            f"download {name} ({str(e)[:80]})"
+            f"download {name} ({str(error)[:80]})"
         ) from None

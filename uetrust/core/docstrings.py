@@ -52,11 +52,13 @@ def _signature(node, remarks):  # Parameters of a function, and its result
     args, none = node.args, object()
     plain = [*args.posonlyargs, *args.args]
     defaults = [none] * (len(plain) - len(args.defaults)) + args.defaults
-    pairs = [("", a, d) for a, d in zip(plain, defaults, strict=True)]
+    pairs = [("", arg, default) for arg, default in zip(plain, defaults, strict=True)]
     pairs += [("*", args.vararg, none)] if args.vararg else []
-    pairs += [("", a, d or none) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+    pairs += [
+        ("", arg, default or none) for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    ]
     pairs += [("**", args.kwarg, none)] if args.kwarg else []
-    last = max([node.lineno, *(a.end_lineno for _, a, _ in pairs)])
+    last = max([node.lineno, *(arg.end_lineno for _, arg, _ in pairs)])
     header = min((line for line in remarks[2] if line >= last), default=0)
     found = []
     for stars, arg, default in pairs:

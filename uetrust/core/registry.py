@@ -43,12 +43,13 @@ class _EntryProperties:
     @cached_property
     def needs(self):
         "Names of the parameters without default."
-        return tuple(p.name for p in signature(self.fn).parameters.values() if p.default is p.empty)
+        parameters = signature(self.fn).parameters.values()
+        return tuple(one.name for one in parameters if one.default is one.empty)
 
     @cached_property
     def layouts(self):
         "Annotations of the parameters of the twin, in the order of the needs."
-        return tuple(p.annotation for p in signature(self.batch).parameters.values())
+        return tuple(parameter.annotation for parameter in signature(self.batch).parameters.values())
 
     @property
     def scale(self):
@@ -130,7 +131,7 @@ class Registry(dict):
 
 # %% ../../nbs/01_core/04_registry.ipynb #c2902fb9-1
 reg = Registry()
-stat, ue, nlg, measure = (partial(reg.add, kind=k) for k in KINDS)
+stat, ue, nlg, measure = (partial(reg.add, kind=kind) for kind in KINDS)
 batch_of = reg.batch_of
 
 

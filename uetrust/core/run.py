@@ -334,8 +334,8 @@ def _value_and_note(function, arguments):
         if reason := next(filter(None, map(undefined_in, arguments.values())), None):
             raise reason
         return float(function(**arguments)), ""
-    except Undefined as e:
-        return np.nan, str(e)
+    except Undefined as error:
+        return np.nan, str(error)
 
 
 def _only_texts(run, names):  # Are these statistics texts, one per item?
@@ -388,10 +388,10 @@ def score_values(
     try:
         for needed in entry.needs:
             run[needed]  # An error in a statistic must not be reported as an error of the first item
-    except ModuleNotFoundError as e:
+    except ModuleNotFoundError as error:
         if errors == "raise":
             raise
-        return np.full(len(run.samples), np.nan), dict.fromkeys(range(len(run.samples)), str(failure(e)))
+        return np.full(len(run.samples), np.nan), dict.fromkeys(range(len(run.samples)), str(failure(error)))
     values = _first_values(run, entry)
     remaining = np.flatnonzero(np.isnan(values)).tolist()
     # A score of texts alone is computed once for items with equal texts
@@ -399,12 +399,12 @@ def score_values(
     for i in remaining:
         try:
             values[i], note = _value_and_note(function, run.item(i, entry.needs))
-        except Exception as e:
+        except Exception as error:
             if errors == "raise":
                 raise ValueError(
-                    f"{name} of sample {run.samples[i]!r} failed: {type(e).__name__}: {e}"
-                ) from e
-            note = str(failure(e))
+                    f"{name} of sample {run.samples[i]!r} failed: {type(error).__name__}: {error}"
+                ) from error
+            note = str(failure(error))
         if note:
             notes[i] = note
     return values, notes

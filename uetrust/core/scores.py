@@ -154,7 +154,7 @@ def map_nested(
     lists,  # For each of S samples, the list of its inputs
     function,  # Function of the list of all N inputs; returns (values [N,...], tokens that did not fit [N])
     width: tuple = (),  # Shape of one value, needed when there is no input at all
-    count_lost=np.sum,  # Summary of a sample's tokens that did not fit; np.count_nonzero counts cut inputs
+    count_cut=np.sum,  # Summary of a sample's tokens that did not fit; np.count_nonzero counts cut inputs
 ) -> tuple[
     list, np.ndarray
 ]:  # For each sample, the values of its inputs; and the tokens that did not fit, int [S]
@@ -162,7 +162,7 @@ def map_nested(
     flat = [item for inputs in lists for item in inputs]
     values, excess = function(flat) if flat else (np.zeros((0, *width), "float32"), np.zeros(0, int))
     parts = [slice(start, stop) for start, stop in pairwise(np.cumsum([0, *map(len, lists)]))]
-    return [values[part] for part in parts], np.array([count_lost(excess[part]) for part in parts], int)
+    return [values[part] for part in parts], np.array([count_cut(excess[part]) for part in parts], int)
 
 # %% ../../nbs/01_core/02_scores.ipynb #7e3e3b3d
 def unique_texts(

@@ -38,9 +38,9 @@ def root() -> Path:
     holds the package, else the copy that an installed package carries."""
     package = Path(__file__).parents[1] if "__file__" in globals() else Path.cwd()
     for start in (Path.cwd(), package):
-        for d in (start, *start.parents):
-            if (d / "settings.ini").exists() and (d / "nbs").exists():
-                return d
+        for folder in (start, *start.parents):
+            if (folder / "settings.ini").exists() and (folder / "nbs").exists():
+                return folder
     if (package / "_project" / "settings.ini").exists():
         return package / "_project"
     raise FileNotFoundError(
@@ -58,12 +58,11 @@ def published_file(
     name: str,  # File name in data/published
 ) -> Path:  # Path of the file
     "File of printed numbers."
-    p = root() / "data" / "published" / name
-    if not p.exists():
-        raise FileNotFoundError(
-            f"{p} is missing; data/published holds {sorted(f.name for f in p.parent.glob('*.csv'))}"
-        )
-    return p
+    path = root() / "data" / "published" / name
+    if not path.exists():
+        present = sorted(file.name for file in path.parent.glob("*.csv"))
+        raise FileNotFoundError(f"{path} is missing; data/published holds {present}")
+    return path
 
 # %% ../../nbs/01_core/03_settings.ipynb #e56800c6-2
 def _external_dir(
@@ -74,7 +73,7 @@ def _external_dir(
     given = os.environ.get(var)
     # Notebooks run in their own folder, make in the root
     places = [Path.cwd() / given, root() / given] if given else [root() / default]
-    return next((p.resolve() for p in places if p.is_dir()), None)
+    return next((place.resolve() for place in places if place.is_dir()), None)
 
 
 def mirror() -> Path | None:
@@ -203,8 +202,8 @@ def parse_section(
             continue
         try:
             values[key] = TypeAdapter(types[key]).validate_python(tuple(text.split()) if is_list else text)
-        except ValidationError as e:
-            expected, why = getattr(plain, "__name__", plain), e.errors()[0]["msg"]
+        except ValidationError as error:
+            expected, why = getattr(plain, "__name__", plain), error.errors()[0]["msg"]
             raise value_error(kind, name, key, text, f"expected {expected}, and {why}") from None
         if isinstance(values[key], int) and abs(values[key]) >= 2**63:
             raise value_error(kind, name, key, text, "expected a whole number below 2^63")
@@ -217,8 +216,8 @@ def _read() -> ConfigParser:
     parser.optionxform = str
     try:
         parser.read_string(_settings_text(root() / "settings.ini"), "settings.ini")
-    except ConfigParserError as e:
-        raise ValueError(f"{root() / 'settings.ini'}{_parser_complaint(e)}") from None
+    except ConfigParserError as error:
+        raise ValueError(f"{root() / 'settings.ini'}{_parser_complaint(error)}") from None
     _check_headers(parser)
     return parser
 
@@ -226,9 +225,9 @@ def _read() -> ConfigParser:
 def _settings_text(path):
     try:
         text = path.read_text(encoding="utf-8-sig")  # With or without a byte order mark
-    except UnicodeDecodeError as e:
-        remedy = "save it as UTF-8" if e.start else "is it UTF-16? Save it as UTF-8"
-        raise ValueError(f"{path} cannot be read: byte {e.start} is not UTF-8; {remedy}") from None
+    except UnicodeDecodeError as error:
+        remedy = "save it as UTF-8" if error.start else "is it UTF-16? Save it as UTF-8"
+        raise ValueError(f"{path} cannot be read: byte {error.start} is not UTF-8; {remedy}") from None
     if "\0" in text:
         line = text[: text.index("\0")].count("\n") + 1
         raise ValueError(f"{path}, line {line}: a NUL character; save it as UTF-8 text")
@@ -273,7 +272,7 @@ def section_names(
     kind: str,  # 'profile', 'dataset' or 'generator'
 ) -> list:  # Names in the order of the file
     "Names of the sections of a kind in settings.ini."
-    return [s.removeprefix(f"{kind}.") for s in _read().sections() if s.startswith(f"{kind}.")]
+    return [name.removeprefix(f"{kind}.") for name in _read().sections() if name.startswith(f"{kind}.")]
 
 # %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-2
 def section(
@@ -311,9 +310,9 @@ def inherited(
             raise ValueError(f"settings.ini [{kind}.{chain[0]}]: `like` leads in a circle: {circle}")
         try:
             own = section(kind, name)
-        except LookupError as e:
+        except LookupError as error:
             raise LookupError(
-                f"settings.ini [{kind}.{chain[-1]}] is like {name!r}: {e}" if chain else str(e)
+                f"settings.ini [{kind}.{chain[-1]}] is like {name!r}: {error}" if chain else str(error)
             ) from None
         chain, found, name = [*chain, name], own | found, own.get("like", "")
     return found

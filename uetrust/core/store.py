@@ -95,8 +95,8 @@ def _rebuild_advice(path):
     return f"Rebuild it alone: delete {path} and run the same command again, it makes only the missing shards"
 
 
-def _damage(path, e):  # Size of a file and the error of the reader, for a message
-    return f"({Path(path).stat().st_size} bytes; {type(e).__name__}: {str(e)[:120]})"
+def _damage(path, error):  # Size of a file and the error of the reader, for a message
+    return f"({Path(path).stat().st_size} bytes; {type(error).__name__}: {str(error)[:120]})"
 
 
 def save_shard(
@@ -114,11 +114,11 @@ def save_shard(
     try:
         with atomic_write(path) as temporary:
             pq.write_table(table, temporary, **options, write_page_checksum=True)
-    except OSError as e:
+    except OSError as error:
         raise OSError(
-            f"{path} could not be written: {error_line(e)}. Then run the same command again: finished work "
-            "is kept"
-        ) from e
+            f"{path} could not be written: {error_line(error)}. Then run the same command again: "
+            "finished work is kept"
+        ) from error
     return Path(path)
 
 # %% ../../nbs/01_core/07_store.ipynb #798b0854-2
@@ -131,9 +131,9 @@ def shard_provenance(
 
     try:
         return json.loads(pq.read_schema(path).metadata[b"uetrust"])
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as e:
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise BadShard(
-            f"{path} is not a readable shard {_damage(path, e)}. {_rebuild_advice(path)}"
+            f"{path} is not a readable shard {_damage(path, error)}. {_rebuild_advice(path)}"
         ) from None
 
 # %% ../../nbs/01_core/07_store.ipynb #798b0854-3
@@ -149,8 +149,8 @@ def load_shard(
     try:
         table = pq.read_table(path, page_checksum_verification=True).replace_schema_metadata()
         return table.cast(schema) if schema else table
-    except (pa.ArrowException, OSError, ValueError) as e:
-        raise BadShard(f"{path} is damaged {_damage(path, e)}. {_rebuild_advice(path)}") from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise BadShard(f"{path} is damaged {_damage(path, error)}. {_rebuild_advice(path)}") from None
 
 # %% ../../nbs/01_core/07_store.ipynb #10750d41
 def _manifest_problem(found):  # '' when the content of a JSON file describes a folder of shards
@@ -200,12 +200,12 @@ class _DescribedFolder:
         try:
             found = json.loads(self.json.read_text(encoding="utf-8"))
             problem = _manifest_problem(found)
-        except ValueError as e:
-            problem = str(e)
+        except ValueError as error:
+            problem = str(error)
         if problem:
             raise BadShard(
                 f"{self.json} cannot be read ({problem}). Delete it and run the same command again; no "
-                "shard is lost"
+                "shard is removed"
             )
         return found
 

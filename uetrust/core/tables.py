@@ -102,7 +102,7 @@ def _proves_comma(cells, separator):  # Whether one of the cells must be a numbe
 
 def _has_commas(cells):  # Whether all are numbers, at least one with a comma
     return any("," in cell for cell in cells) and all(
-        _COMMA.fullmatch(c) or _WHOLE.fullmatch(c) for c in cells
+        _COMMA.fullmatch(cell) or _WHOLE.fullmatch(cell) for cell in cells
     )
 
 
@@ -161,7 +161,8 @@ def _column(values, separator=",", comma=False):  # Numbers, if all cells are nu
     texts = _texts_there(values)
     if any(map(_is_name, texts)):
         return list(values)
-    if texts and len(texts) == len(values) and all(_WHOLE.fullmatch(c) and len(c) < 18 for c in texts):
+    whole = all(_WHOLE.fullmatch(cell) and len(cell) < 18 for cell in texts)
+    if whole and texts and len(texts) == len(values):
         return [int(cell) for cell in texts]
     found = column_numbers(values, separator, comma)
     return list(values) if found is None else found

@@ -71,9 +71,9 @@ def _evouna_records(name):
     file = EVOUNA_FILES[name]
     try:  # Strings hold raw control characters
         records = json.loads(read_text(fetch_file(file)), strict=False)
-    except json.JSONDecodeError as e:
-        found = f"no JSON, perhaps half a file ({e.msg})"
-        raise bad_record(file, f"line {e.lineno}", found, FETCH_AGAIN) from None
+    except json.JSONDecodeError as error:
+        found = f"no JSON, perhaps half a file ({error.msg})"
+        raise bad_record(file, f"line {error.lineno}", found, FETCH_AGAIN) from None
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise bad_record(file, "top level", "no list of records", FETCH_AGAIN)
     return records

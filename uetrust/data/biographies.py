@@ -20,7 +20,7 @@ from .records import FETCH_AGAIN, bad_record, of_records
 
 # %% ../../nbs/02_data/17_biographies.ipynb #6bdf8eb8
 BIOGRAPHY_SYSTEMS = ("InstructGPT", "ChatGPT", "PerplexityAI")
-BIOGRAPHIES_AT_HAND = ("InstructGPT", "ChatGPT")  # They come with the repository
+BIOGRAPHIES_AT_HAND = ("InstructGPT", "ChatGPT")  # Systems whose files come with the repository
 BIOGRAPHY_COUNTS = {  # Biographies and facts labelled S, NS and IR, for systems with known counts
     "InstructGPT": (183, 2100, 1971, 655),
     "ChatGPT": (183, 3194, 1692, 540),
@@ -63,8 +63,8 @@ def _read_biographies(system):
     path = fetch_file(file)
     try:
         records = read_json_lines(path)
-    except ValueError as e:
-        raise BadData(f"{file}: {e}. {FETCH_AGAIN}") from None
+    except ValueError as error:
+        raise BadData(f"{file}: {error}. {FETCH_AGAIN}") from None
     found = of_records(lambda record, i: _biography(record, i, system), records, file)
     persons = pd.Series([one["person"] for one in found], dtype=object)
     if (again := persons.duplicated()).any():

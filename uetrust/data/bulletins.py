@@ -154,10 +154,10 @@ class Fact(NamedTuple):
 
     kind: str  # 'event', 'group', 'report', 'denial', 'quantity', 'sum', 'order', 'role' or 'topic'
     actor: str = ""  # Who acts, such as 'Ms Reed'
-    role: str = ""  # What the actor is
+    role: str = ""  # Role of the actor
     team: str = ""  # Where; in a 'group' fact some, most or all of this team act
     action: str = ""  # Base form, a key of `ACTIONS`
-    object: str = ""  # What the fact is about; in an 'order' the larger or the earlier one
+    object: str = ""  # Object of the fact; in an 'order' the larger or the earlier one
     place: str = ""  # Where it happens
     date: str = ""  # When, one of `DATES`
     amount: int = 0  # Thousands of euros, or signatures
@@ -388,7 +388,9 @@ TEMPLATES = [
 
 # %% ../../nbs/02_data/06_bulletins.ipynb #f6ea598d-1
 # Templates of an event inside a report
-REPORTED_TEMPLATES = [t for t in TEMPLATES if t.kind == "event" and t.slots[0] not in ("At", "On")]
+REPORTED_TEMPLATES = [
+    template for template in TEMPLATES if template.kind == "event" and template.slots[0] not in ("At", "On")
+]
 OPENERS = ["also", "in addition", "meanwhile", "at the same time"]  # May open any sentence but the first
 
 

@@ -59,9 +59,7 @@ def qags_votes(
     which: str,  # 'cnndm' or 'xsum'
     folder=None,  # Folder with the files; the cache and the mirror when None
     complete: bool = True,  # Raise if the number of summaries is not the published one
-) -> (
-    pd.DataFrame
-):  # Columns of `tidy_benchmark`; label: all sentences accepted by majority; human: share of them
+) -> pd.DataFrame:  # Columns of `tidy_benchmark`; human: share of accepted sentences; label: 1 if it is 1
     "QAGS from its raw votes; articles as they are in the file."
     if which not in ("cnndm", "xsum"):
         raise ValueError(f"QAGS has cnndm and xsum, got {which!r}")
@@ -234,11 +232,11 @@ def _sheets(name, folder):  # The two declared sheets of a workbook
     path, expected = benchmark_path(name, folder), BENCHMARK_FILES[name].fields
     try:
         sheets = read_workbook(path, sheet_name=None)
-    except ImportError as e:
+    except ImportError as error:
         raise DataNotAtHand(
             f"data not at hand: {name} is a workbook, and reading it needs the package openpyxl: pip "
             "install openpyxl"
-        ) from e
+        ) from error
     for sheet, columns in zip(expected, (("ID", "Source", "Target"), ("ID", "Subtypes"))):
         present = sheets.get(sheet, ())
         if missing := [column for column in columns if column not in present]:

@@ -123,8 +123,8 @@ def _connection_error(address, seconds):  # '' when something accepts a connecti
         try:
             socket.create_connection(address, seconds).close()
             found.append("")
-        except OSError as e:
-            found.append(type(e).__name__)
+        except OSError as error:
+            found.append(type(error).__name__)
 
     thread = threading.Thread(target=connect, daemon=True)
     thread.start()
@@ -166,8 +166,10 @@ def hub_dataset(
     datasets.config.HF_HUB_OFFLINE = before or bool(problem)
     try:
         return datasets.load_dataset(repo, *config, split=split, revision=revision)
-    except (ConnectionError, datasets.exceptions.DatasetsError) as e:
-        raise OSError(f"{problem}, and {repo} is not in its local cache" if problem else str(e)) from e
+    except (ConnectionError, datasets.exceptions.DatasetsError) as error:
+        raise OSError(
+            f"{problem}, and {repo} is not in its local cache" if problem else str(error)
+        ) from error
     finally:
         datasets.config.HF_HUB_OFFLINE = before
 
@@ -222,7 +224,7 @@ def verify_hash(
     sha256: str,  # Expected hash, hexadecimal
     size: int,  # Expected size in bytes
     what: str,  # Name and address of the file, for the error
-    remedy: str = "delete it and fetch it again",  # What to do about it
+    remedy: str = "delete it and fetch it again",  # Remedy for the error
 ):
     "Raise `WrongHash` with both hashes, both sizes and the remedy unless the file has the expected hash."
     found = file_digest(path)
@@ -244,7 +246,13 @@ SHIPPED = (  # Patterns of names in `sources()`
     "tofueval/*",
     "xsum_annotations/*",
 )
-FREE_LICENCES = ("Apache-2.0", "CC BY 4.0", "CC0-1.0", "MIT", "MIT-0")  # They allow copies with attribution
+FREE_LICENCES = (
+    "Apache-2.0",
+    "CC BY 4.0",
+    "CC0-1.0",
+    "MIT",
+    "MIT-0",
+)  # Licences that allow copies with attribution
 
 
 def shipped_files() -> list:  # Names of `sources()`
@@ -257,15 +265,15 @@ def _unpacked(name, packed):
     remedy = f"restore it with git checkout data/public/{name}.xz"
     try:
         content = lzma.decompress(packed.read_bytes())
-    except (lzma.LZMAError, EOFError) as e:
-        raise WrongHash(f"{packed} cannot be unpacked ({e}): {remedy}") from None
+    except (lzma.LZMAError, EOFError) as error:
+        raise WrongHash(f"{packed} cannot be unpacked ({error}): {remedy}") from None
     try:
         with atomic_write(path) as temporary:
             temporary.write_bytes(content)
             verify_hash(temporary, row["sha256"], row["bytes"], f"{packed}, unpacked", remedy)
-    except OSError as e:
-        why = f"its copy cannot be unpacked into the cache folder ({type(e).__name__})"
-        raise data_not_at_hand(name, why, "set UETRUST_CACHE to a folder that can be written") from e
+    except OSError as error:
+        why = f"its copy cannot be unpacked into the cache folder ({type(error).__name__})"
+        raise data_not_at_hand(name, why, "set UETRUST_CACHE to a folder that can be written") from error
     return path
 
 # %% ../../nbs/02_data/01_download.ipynb #954529b6
@@ -277,8 +285,8 @@ def _download(name, row):
         with atomic_write(path) as temporary:
             pooch.HTTPDownloader(timeout=60)(row["url"], str(temporary), None)
             verify_hash(temporary, row["sha256"], row["bytes"], f"{name} as it came from {row['url']}")
-    except OSError as e:
-        raise data_not_at_hand(name, f"the download failed ({type(e).__name__}: {e})") from e
+    except OSError as error:
+        raise data_not_at_hand(name, f"the download failed ({type(error).__name__}: {error})") from error
     return path
 
 
@@ -336,8 +344,8 @@ def load_plain_pickle(
         if bad := sorted({instruction.name for instruction, _, _ in pickletools.genops(data)} & PICKLE_CODE):
             raise pickle.UnpicklingError(f"it has the instructions {preview(bad)}")
         return _PlainUnpickler(io.BytesIO(data)).load()
-    except Exception as e:
+    except Exception as error:
         raise pickle.UnpicklingError(
-            f"{path} is not a pickle of plain data: {e}. Nothing in it was run; ask its author for "
+            f"{path} is not a pickle of plain data: {error}. Nothing in it was run; ask its author for "
             "JSON, or check where it came from"
-        ) from e
+        ) from error

@@ -202,9 +202,8 @@ def _summeval_rows(docs):
     ]
 
 
-def summeval() -> (
-    pd.DataFrame
-):  # 1,600 rows: item, doc, system, source, references, summary, `SUMMEVAL_QUALITIES`
+def summeval() -> pd.DataFrame:
+    # 1,600 rows: item, doc, system, source, references, summary, `SUMMEVAL_QUALITIES`
     "SummEval: texts and mean expert scores, one row per summary."
     name = "summeval/data.pkl"
     docs = load_plain_pickle(fetch_file(name))
@@ -449,9 +448,7 @@ def _qags_part(dataset, n):
     return df.assign(dataset=dataset)
 
 
-def qags_predictions() -> (
-    pd.DataFrame
-):  # 474 rows: dataset, doc_id, source, summary, human and unieval in [0,1]
+def qags_predictions() -> pd.DataFrame:  # 474 rows: dataset, doc_id, source, summary, human, unieval in [0,1]
     "QAGS: human consistency and UniEval's prediction, from the predictions that UniEval released."
     df = pd.concat([_qags_part(*part) for part in QAGS_ROWS.items()], ignore_index=True)
     return df[["dataset", "doc_id", "source", "summary", "human", "unieval"]]
@@ -472,10 +469,10 @@ def load_from_hub(
     "A split from the Hugging Face hub, read with the package `datasets`, which is imported only here."
     try:
         return hub_dataset(repo, *config, split=split, revision=revision).to_pandas()
-    except ImportError as e:
-        raise not_available("no package datasets: pip install 'uetrust[full]'") from e
-    except (OSError, ValueError, RuntimeError) as e:
-        raise not_available(f"no answer of the hub: {e}") from e
+    except ImportError as error:
+        raise not_available("no package datasets: pip install 'uetrust[full]'") from error
+    except (OSError, ValueError, RuntimeError) as error:
+        raise not_available(f"no answer of the hub: {error}") from error
 
 # %% ../../nbs/02_data/02_loaders.ipynb #f8566dc1-1
 def _hub_split(

@@ -164,7 +164,7 @@ def _references(value):  # Texts that are not empty; the list may be written as 
     return [text for text in _texts(found if listed else value) if text and not isinstance(text, dict)]
 
 
-def _sample_of(value):  # From a text, parts of a message, or a choice of a reply
+def _sample_of(value):  # `Generation` of a text, of parts of a message, or of a reply
     if isinstance(value, str):
         return Generation(value)
     if _is_empty(value):
@@ -190,8 +190,8 @@ def _or_problem(record, name, read, value):
     "Value read from a field; an empty list and a problem of the item when it cannot be read."
     try:
         return read(value)
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as e:
-        why = str(e) if isinstance(e, ValueError) else f"{name} cannot be read"
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+        why = str(error) if isinstance(error, ValueError) else f"{name} cannot be read"
         record.problems.append(Problem(name, why.partition(", found ")[0], shown(value)))
         return []
 
@@ -606,7 +606,7 @@ OWN_COLUMNS = dict(
     top_logprobs=("top_logprobs",),
     sample_logprobs=("sample_logprobs", "multiple_logprob"),
     system=("system",),
-)  # What it means -> names of columns, the most common first
+)  # Meaning -> names of columns, the most common first
 
 
 def _guess_columns(
@@ -829,16 +829,16 @@ def _load_eval(path):
             members = [info for info in archive.infolist() if info.filename.startswith("samples/")]
             check_unpacked(sum(info.file_size for info in members), path)
             texts = [(info.filename, _member(archive, info, path)) for info in members]
-    except _BROKEN_ARCHIVE as e:
-        raise ValueError(f"{path.name} is not a complete .eval log ({e}). Copy it again") from None
+    except _BROKEN_ARCHIVE as error:
+        raise ValueError(f"{path.name} is not a complete .eval log ({error}). Copy it again") from None
     return [_member_json(text, f"{path.name}, member {name}") for name, text in texts]
 
 
 def _member_json(content, where):
     try:
         return parse_json(content.decode("utf-8-sig"), where)
-    except UnicodeDecodeError as e:
-        raise ValueError(f"{where} is not UTF-8 text ({e}). Write the log again") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where} is not UTF-8 text ({error}). Write the log again") from None
 
 
 def _load_saved(path):
@@ -852,8 +852,9 @@ def _load_saved(path):
         state = parse_json(read_text(path / "state.json"), f"{path}/state.json")
         files = [path / Path(part["filename"]).name for part in state["_data_files"]]
         return pa.concat_tables(map(_arrow_table, files)).to_pylist()
-    except (KeyError, TypeError, OSError, pa.ArrowInvalid) as e:
-        raise ValueError(f"{path} is no complete dataset ({type(e).__name__}: {e}). Save it again") from None
+    except (KeyError, TypeError, OSError, pa.ArrowInvalid) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path} is no complete dataset ({why}). Save it again") from None
 
 
 def _arrow_table(file):
@@ -873,9 +874,9 @@ def _load_by_name(name):
         return hub_dataset(dataset, split=split or "test").to_list()
     except ImportError:
         raise ModuleNotFoundError(f"{name} needs the package datasets: pip install 'uetrust[full]'") from None
-    except (ValueError, OSError) as e:
+    except (ValueError, OSError) as error:
         remedy = "Write hub:OWNER/NAME:SPLIT, and see that the hub can be reached"
-        raise ValueError(f"{name} cannot be read ({str(e).strip().splitlines()[0]}). {remedy}") from None
+        raise ValueError(f"{name} cannot be read ({str(error).strip().splitlines()[0]}). {remedy}") from None
 
 
 def _raw_outputs(
@@ -907,10 +908,11 @@ def _read_items(raw, name, columns):
         place = f"row {i}"
         try:
             record = entry.read(item, place)
-        except ValueError as e:
-            record = _OutputRecord(place, Generation(None, missing=_UNREAD + str(e)))
-        except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as e:
-            why = f"a record differs from {entry.title} ({type(e).__name__}: {e}). Expected: {entry.fields}"
+        except ValueError as error:
+            record = _OutputRecord(place, Generation(None, missing=_UNREAD + str(error)))
+        except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+            kind = f"{type(error).__name__}: {error}"
+            why = f"a record differs from {entry.title} ({kind}). Expected: {entry.fields}"
             record = _OutputRecord(place, Generation(None, missing=_UNREAD + why))
         record.rows = rows
         found.append(record)
@@ -1157,13 +1159,13 @@ def _records_of(raw, name, path, columns):
         )
     try:
         records = list(map(_checked_record, _read_items(raw, name, columns)))
-    except (KeyError, TypeError, AttributeError) as e:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"{path.name} looks like {OUTPUT_FORMATS[name].title}, but a record differs from it "
-            f"({type(e).__name__}: {e}). Expected: {OUTPUT_FORMATS[name].fields}"
-        ) from e
-    except ValueError as e:
-        raise ValueError(f"{path.name}: {e}") from None
+            f"({type(error).__name__}: {error}). Expected: {OUTPUT_FORMATS[name].fields}"
+        ) from error
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
     groups = _in_file(path, _by_system, records)
     if file_ending(path).startswith((".csv", ".tsv")):
         _blank_is_missing(groups)
@@ -1176,8 +1178,8 @@ def _records_of(raw, name, path, columns):
 def _in_file(path, function, records):  # Result of a function whose errors shall name the file
     try:
         return function(records)
-    except ValueError as e:
-        raise ValueError(f"{path.name}: {e}") from None
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0014
 _SEVERAL = "the first reply to an item is the text that is scored, the others are its samples"

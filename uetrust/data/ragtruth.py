@@ -36,7 +36,7 @@ def _span(label, record, i):  # (start, end), type, and whether its text is at t
     row, text = f"record {i + 1} (id {record['id']!r})", record["response"]
     if kind not in SPAN_TYPES:
         raise bad_record(_RESPONSES, row, f"label_type {kind!r}", f"Expected is one of {list(SPAN_TYPES)}")
-    whole = all(isinstance(x, int) and not isinstance(x, bool) for x in (start, end))
+    whole = all(isinstance(place, int) and not isinstance(place, bool) for place in (start, end))
     if not (whole and 0 <= start < end <= len(text)):
         raise bad_record(
             _RESPONSES,

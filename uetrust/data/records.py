@@ -99,7 +99,10 @@ _TRUE_SCORES_HOME = (
     "the per-summary scores of TRUE that the readme of "
     "the GitHub repository flipz357/SchroedingersEvaluation asks for (data/true_data)"
 )
-_PAIRS, _LABELLED = ("article_id", "correct_sent", "incorrect_sent"), ("label", "sents")  # Of CoGenSumm
+_PAIRS, _LABELLED = (
+    ("article_id", "correct_sent", "incorrect_sent"),
+    ("label", "sents"),
+)  # Fields of CoGenSumm
 
 # %% ../../nbs/02_data/03_records.ipynb #5ae06aff
 BENCHMARK_FILES = {
@@ -230,8 +233,8 @@ FETCH_AGAIN = "Delete the file and fetch it again"  # Remedy where a public file
 def bad_record(
     file,  # Name of the file
     where,  # Place in the file, such as 'record 3'
-    found,  # What was found there
-    remedy,  # What to do about it
+    found,  # Content found at this place
+    remedy,  # Remedy, as a sentence
 ) -> BadData:  # Error to raise
     "Error for a record that is not as declared."
     return BadData(f"{file}, {where}: found {found}. {remedy}")
@@ -260,14 +263,14 @@ def of_records(
     make,  # Function of (record, its position)
     records,  # Records of a file
     name,  # Name of the file, for the error
-) -> list:  # What `make` returns for each
+) -> list:  # Result of `make` for each record
     "Values made of the records of a file; the error for a record of another structure says which it is."
     made = []
     for i, record in enumerate(records):
         try:
             made.append(make(record, i))
-        except (TypeError, KeyError, AttributeError, IndexError) as e:
-            found = f"another structure ({type(e).__name__}: {e})"
+        except (TypeError, KeyError, AttributeError, IndexError) as error:
+            found = f"another structure ({type(error).__name__}: {error})"
             raise bad_record(name, f"record {i + 1}", found, "Fetch the file again") from None
     return made
 
@@ -307,8 +310,8 @@ def read_records(
             content = _table(read_text(path), name)
     except BadData:
         raise
-    except ValueError as e:
-        raise BadData(f"{name}: {e}. Fetch the file again") from None
+    except ValueError as error:
+        raise BadData(f"{name}: {error}. Fetch the file again") from None
     return require_fields(content, name) if isinstance(content, list) else content
 
 # %% ../../nbs/02_data/03_records.ipynb #8d736e45

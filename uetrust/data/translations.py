@@ -46,8 +46,8 @@ def _plain_members(archive, name):  # Files of an archive; companions are skippe
 def _lines(archive, member, name):
     try:
         text = archive.extractfile(member).read().decode("utf-8")
-    except UnicodeDecodeError as e:
-        raise BadData(f"{name}, member {member.name!r}: found bytes that are no UTF-8 ({e})") from None
+    except UnicodeDecodeError as error:
+        raise BadData(f"{name}, member {member.name!r}: found bytes that are no UTF-8 ({error})") from None
     return text.removesuffix("\n").split("\n")
 
 
@@ -150,8 +150,8 @@ def _assessment(rows, i, fields):  # Columns of one row
         raise rows.bad(i, f"{fields['mean']!r}, {fields['z_mean']!r}", "two means") from None
     if abs(scores.mean() - mean) > 1e-6:
         raise rows.bad(i, f"the mean {mean:g} of {fields['scores']}", f"{scores.mean():g}")
-    persons = {f"person_{k + 1}": score for k, score in enumerate(scores)}
-    persons |= {f"person_{k + 1}_z": score for k, score in enumerate(z_scores)}
+    persons = {f"person_{number}": score for number, score in enumerate(scores, 1)}
+    persons |= {f"person_{number}_z": score for number, score in enumerate(z_scores, 1)}
     return dict(source=fields["original"], text=fields["translation"], da=mean, da_z=z_mean) | persons
 
 
@@ -315,9 +315,7 @@ def spelled(
 def words_of_tokens(
     tokens: list,  # Tokens of one sentence
     words: list,  # Words of the same sentence
-) -> (
-    np.ndarray | None
-):  # Position of the word of each token, shape [tokens]; None when they spell another text
+) -> np.ndarray | None:  # Position of the word of each token, shape [tokens]; None for another text
     "Word to which each subword token belongs; a token over a boundary belongs to the word in which it ends."
     # Remove the subword mark, because tokens are read one by one
     pieces = [spelled([token.removesuffix("@@")]) for token in tokens]
