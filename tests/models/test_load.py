@@ -352,7 +352,7 @@ def test_a_missing_weight_is_not_drawn_at_random(tmp_path):
         path,
         metadata={"format": "pt"},
     )
-    with pytest.raises(ValueError, match="lacks weights of BartForConditionalGeneration.*fc1"):
+    with pytest.raises(ValueError, match="has no weights of BartForConditionalGeneration.*fc1"):
         load_model(tmp_path)
 
 
