@@ -327,7 +327,7 @@ def test_what_does_not_fit_is_named(roberta, tmp_path, capsys):
     state = load_model(bart).model.state_dict()
     del state["model.decoder.layers.0.fc1.bias"]
     torch.save(state, tmp_path / "less.pth")
-    assert "lacks weights of BartForConditionalGeneration" in refused(
+    assert "has no weights of BartForConditionalGeneration" in refused(
         capsys, "bartscore_para", tmp_path / "less.pth", tmp_path / "o", "--base", bart
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.pth", "less.pth"]  # Nothing is left behind

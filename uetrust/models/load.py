@@ -40,41 +40,42 @@ from .gguf import local_checkpoint, quiet_transformers
 
 # %% ../../nbs/05_models/01_load.ipynb #e7a10003
 def network_pass(
-    function,  # Function that asks a network
-):  # The same function
-    "Decorator of a pass of a network: without gradients, and on one thread whatever the process has."
+    function,  # Function that computes with a network
+):  # Function with the same arguments
+    "Decorator that runs a function without gradients and on one thread."
 
     @wraps(function)
-    def alone(*args, **kw):
+    def on_one_thread(*args, **options):
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
             with torch.inference_mode():
-                return function(*args, **kw)
+                return function(*args, **options)
         finally:
             torch.set_num_threads(threads)
 
-    return alone
+    return on_one_thread
 
 # %% ../../nbs/05_models/01_load.ipynb #b07e5a1d
 def _is_divided(
-    network,  # A transformers model
-) -> bool:
-    "Whether accelerate moves what a network computes between devices."
+    network,  # Network of transformers
+) -> bool:  # True for a network on several devices
+    "Whether accelerate moves the outputs of a network between devices."
     return hasattr(network, "_hf_hook")
 
-# %% ../../nbs/05_models/01_load.ipynb #b07e5a1d-1
+
 def _input_device(
-    network,  # A transformers model
-) -> torch.device:  # Where it takes token ids
-    "Device of a network; of a divided one where its input embeddings are computed."
+    network,  # Network of transformers
+) -> torch.device:  # Device of the token ids
+    "Device of a network; of a divided one the device of its input embeddings."
     if not _is_divided(network):
         return network.device
     device = getattr(getattr(network.get_input_embeddings(), "_hf_hook", None), "execution_device", None)
     return network.device if device is None else torch.device(device)
 
 
-def _own_parts(network):  # Whose outputs are read here, each once
+def _own_parts(network):
+    "Parts of a network whose outputs this package uses, each once."
     found = {id(part): part for part in (network, network.base_model)}
     if network.config.is_encoder_decoder:
         found |= {id(part): part for part in (network.get_encoder(), network.get_decoder())}
@@ -82,9 +83,9 @@ def _own_parts(network):  # Whose outputs are read here, each once
 
 
 def _gather_outputs(
-    network,  # A transformers model
+    network,  # Network of transformers
 ):
-    "Let every part of a divided network that is called here answer on the device of the input embeddings."
+    "Move the outputs of a divided network to the device of its input embeddings."
     from accelerate.utils import send_to_device
 
     device = _input_device(network)
@@ -95,23 +96,15 @@ def _gather_outputs(
     for part in _own_parts(network):
         part.register_forward_hook(gathered)
 
-
-def _waiting_weight(network, name):  # One that accelerate keeps elsewhere until its part is called
-    from accelerate.utils import align_module_device
-
-    owner, _, own = name.rpartition(".")
-    with align_module_device(module := network.get_submodule(owner), "cpu"):
-        return getattr(module, own).detach().clone()
-
 # %% ../../nbs/05_models/01_load.ipynb #a606f8d9
-# Names that configurations have for the bound of their logits
+# Names of the bound of the logits in configurations
 SOFT_CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 
 
 def head(
-    model,  # A transformers model with a language-model head
-) -> Callable:  # Hidden states [..., D] to logits [..., V]
-    "The last step of `model`, from hidden states to logits on their device, for a few positions at a time."
+    model,  # Network of transformers with a language-model head
+) -> Callable:  # Function from hidden states [..., D] to logits [..., V] on the same device
+    "Last step of a network, from hidden states to logits."
     projection, config = model.get_output_embeddings(), model.config.get_text_config(decoder=True)
     input_scale = model.model_dim**-0.5 if getattr(config, "scale_decoder_outputs", False) else 1
     output_scale = (getattr(config, "logit_scale", None) or 1) / (
@@ -139,11 +132,11 @@ def _encoder_decoder_states(model, ids):
 
 @network_pass
 def check_head(
-    model,  # A transformers model with a language-model head
+    model,  # Network of transformers with a language-model head
     kind: str,  # 'seq2seq' or 'causal'
-    logits: Callable,  # The result of `head(model)`
+    logits: Callable,  # Result of `head(model)`
 ):
-    "Raise a `ValueError` unless `logits` of the hidden states are the model's own logits."
+    "Raise a `ValueError` unless `logits` turns hidden states into the logits of the network."
     ids = torch.tensor([[1, 2]], device=_input_device(model))
     if kind == "seq2seq":
         states = _encoder_decoder_states(model, ids)
@@ -163,10 +156,19 @@ def check_head(
 CACHE = "cache" if "cache" in BaseModelOutputWithPast.__dataclass_fields__ else "past_key_values"
 
 # %% ../../nbs/05_models/01_load.ipynb #4bc02516
+def _waiting_weight(network, name):
+    "Weight that accelerate keeps in another place until its part is called."
+    from accelerate.utils import align_module_device
+
+    owner, _, own = name.rpartition(".")
+    with align_module_device(module := network.get_submodule(owner), "cpu"):
+        return getattr(module, own).detach().clone()
+
+
 def fingerprint(
-    model,  # A `Model`
+    model,  # Loaded `Model`
 ) -> str:  # 16 hexadecimal digits
-    "Hash of the weights, the vocabulary and the chat template."
+    "Hash of the weights, the vocabulary and the chat template of a model."
     vocabulary = sorted(model.tokenizer.get_vocab().items())
     sha = hashlib.sha256(canonical_json([vocabulary, model.tokenizer.chat_template]).encode())
     for name, weight in sorted(model.model.state_dict().items()):
@@ -176,24 +178,8 @@ def fingerprint(
     return sha.hexdigest()[:16]
 
 # %% ../../nbs/05_models/01_load.ipynb #4bc02516-1
-@dataclass(eq=False)
-class Model:
-    "A loaded checkpoint: in eval mode, on its device"
-
-    kind: str  # 'seq2seq', 'causal' or 'encoder'
-    model: object  # The transformers model
-    tokenizer: object  # Its tokenizer
-    device: str  # 'cpu', 'cuda', ...; of a divided network where token ids go in and states come out
-    dtype: object  # torch dtype of the weights
-    id: str  # Folder, hub id, file or name, as it was given
-    revision: str | None  # Commit of a hub model
-    logits: Callable | None  # Hidden states to logits; None for an encoder
-    # Whether a prompt is read once for all texts after it; else each text is read together with its prompt
-    shares_prompts: bool = True
-    # Whether prompts of several lengths are continued in one batch; else each by `generate` alone
-    pads_prompts: bool = True
-    # Whether the texts of a source attend to one copy of its keys and values; tried before the first text
-    shares_sources: bool = False
+class _ModelTokens:
+    "Token ids and identity of a `Model`"
 
     @cached_property
     def text_config(self):
@@ -209,15 +195,29 @@ class Model:
 
     @cached_property
     def ids(self) -> Callable:
-        "Function from a text to its token ids without special tokens; keeps the last thousand results."
+        "Function from a text to its token ids without special tokens; it keeps the last thousand results."
         tokenizer = self.tokenizer
         return lru_cache(1000)(
             lambda text: tuple(tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
         )
 
     @property
+    def name(self) -> str:
+        "Name of the folder or file, or the hub id."
+        return self.id if self.revision else Path(self.id).name
+
+    @cached_property
+    def version(self) -> str:
+        "Commit of a hub model, else the fingerprint of the weights."
+        return self.revision or fingerprint(self)
+
+# %% ../../nbs/05_models/01_load.ipynb #1ad7c14e
+class _ModelLimits:
+    "Devices and sizes of a `Model`"
+
+    @property
     def devices(self) -> str:
-        "All devices that hold weights, with spaces between them."
+        "All devices that hold weights, separated by spaces."
         held = getattr(self.model, "hf_device_map", None) or {"": self.device}
         names = [str(torch.device(at)) if isinstance(at, int) else str(at) for at in held.values()]
         return " ".join(dict.fromkeys(names))
@@ -229,44 +229,52 @@ class Model:
 
     @property
     def row_step(self) -> int:
-        "Rows of an encoder are padded to a multiple of so many tokens; a CPU needs no large batches."
+        "Number of tokens whose multiples are the widths of an encoder's rows."
         return 2 if self.device == "cpu" else FLOAT32_LANES
 
     @property
     def positions(self) -> int | None:
         "Number of positions of the network; None when its positions are relative."
         embeddings = getattr(getattr(self.model.base_model, "embeddings", None), "position_embeddings", None)
-        if (
-            getattr(embeddings, "padding_idx", None) is not None
-        ):  # RoBERTa counts on from the padding: 512 of 514
+        if getattr(embeddings, "padding_idx", None) is not None:  # RoBERTa uses 512 of its 514
             return embeddings.num_embeddings - embeddings.padding_idx - 1
         return getattr(self.text_config, "max_position_embeddings", None)
 
     @property
-    def name(self) -> str:
-        "Name of the folder or file, or the hub id."
-        return self.id if self.revision else Path(self.id).name
-
-    @cached_property
-    def version(self) -> str:
-        "Commit of a hub model, else the fingerprint of what was loaded."
-        return self.revision or fingerprint(self)
-
-    @property
     def window(self) -> int:
-        "Tokens that one input may hold: the smaller of the tokenizer's and the network's limit."
-        return min(n for n in (self.tokenizer.model_max_length, self.positions) if n)
+        "Highest number of tokens of an input: the smaller limit of the tokenizer and the network."
+        return min(limit for limit in (self.tokenizer.model_max_length, self.positions) if limit)
+
+# %% ../../nbs/05_models/01_load.ipynb #e21c77bc
+@dataclass(eq=False)
+class Model(_ModelTokens, _ModelLimits):
+    "A loaded checkpoint in eval mode, with its device and its limits"
+
+    kind: str  # 'seq2seq', 'causal' or 'encoder'
+    model: object  # Network of transformers
+    tokenizer: object  # Tokenizer of transformers
+    device: str  # 'cpu', 'cuda', ...; for a divided network the device of token ids and hidden states
+    dtype: object  # Torch dtype of the weights
+    id: str  # Folder, hub id, file or name, as it was given
+    revision: str | None  # Commit of a hub model
+    logits: Callable | None  # Function from hidden states to logits; None for an encoder
+    # Whether a prompt is computed once for all texts after it; else each text is computed with its prompt
+    shares_prompts: bool = True
+    # Whether prompts of different lengths are continued in one batch; else `generate` continues each alone
+    pads_prompts: bool = True
+    # Whether the texts of a source attend to one copy of its keys and values; tested before the first text
+    shares_sources: bool = False
 
 # %% ../../nbs/05_models/01_load.ipynb #3ab78b0d
 def _model_kind(
     config,  # Configuration of a transformers model
-    arch: str | None = None,  # Name of its class; the one in the configuration when None
-) -> tuple[str, type]:  # 'seq2seq', 'causal' or 'encoder', and the class to load it with
+    arch: str | None = None,  # Name of the class; the one in the configuration when None
+) -> tuple[str, type]:  # 'seq2seq', 'causal' or 'encoder', and the class that loads the checkpoint
     "Kind and class of a checkpoint, from its configuration."
     arch = arch or (config.architectures or [""])[0]
     if arch.endswith(("ForSequenceClassification", "ForQuestionAnswering", "ForTokenClassification")):
         return "encoder", getattr(transformers, arch)
-    # Those that read images or sounds too, such as Mistral3, Qwen3.5 and MusicFlamingo, load by their name
+    # Classes that also read images or sounds, such as Mistral3 and Qwen3.5, are loaded by their name
     seq2seq = arch in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES.values()
     multimodal = arch in MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES.values()
     if config.is_encoder_decoder:
@@ -279,7 +287,8 @@ def _model_kind(
     return "encoder", transformers.AutoModel
 
 
-NO_WRITERS = dict(  # Ends of names of architectures that continue no text, and why
+# Ends of the names of architectures that do not generate text, and the reason
+NO_WRITERS = dict(
     AssistantForCausalLM="it drafts tokens for a larger network from that one's hidden states",
     SpeechToTextForConditionalGeneration="it writes down sound, and takes no text to continue",
 )
@@ -287,10 +296,10 @@ _CANNOT_BE_USED = "an architecture that cannot be used here"
 
 
 def check_writes(
-    name: str,  # Of the checkpoint
+    name: str,  # Name of the checkpoint
     arch: str,  # Name of its class
 ):
-    "Refuse an architecture that continues no text, before its weights are read."
+    "Raise a `BadCheckpoint` for an architecture that does not generate text."
     for end, why in NO_WRITERS.items():
         if arch.endswith(end):
             raise BadCheckpoint(
@@ -298,61 +307,73 @@ def check_writes(
             )
 
 # %% ../../nbs/05_models/01_load.ipynb #3ab78b0d-1
-# Inputs that networks ask for beside token ids
+# Further inputs that networks may require
 OTHER_INPUTS = ("pixel_values", "flattened_patches", "input_features", "bbox", "image_embeds")
 
 
+def _first_line(error):
+    return next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+
+
 def _missing_part(
-    network,  # A transformers model
-    error: Exception,  # What it raised when it was given token ids
-) -> str:  # Without a full stop; type and first line of the error where nothing better is known
-    "What a network lacks, or needs beside text, in words."
-    said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")[:200]
-    needed = [name for name in OTHER_INPUTS if name in said.lower()]
-    if isinstance(error, TypeError) and "required positional argument" in said:
-        needed = re.findall(r"'(\w+)'", said)
+    network,  # Network of transformers
+    error: Exception,  # Error that the network raised for token ids
+) -> str:  # Without a full stop; for other errors their type and first line
+    "Reason why a network cannot be used."
+    message = _first_line(error)[:200]
+    needed = [name for name in OTHER_INPUTS if name in message.lower()]
+    if isinstance(error, TypeError) and "required positional argument" in message:
+        needed = re.findall(r"'(\w+)'", message)
     if not needed and network.main_input_name != "input_ids":
         needed = [network.main_input_name]
     if needed:
         return f"it needs {' and '.join(needed)} beside token ids"
-    if isinstance(error, AttributeError) and "last_hidden_state" in said:
+    if isinstance(error, AttributeError) and "last_hidden_state" in message:
         return "what stands before its head gives no hidden states"
-    if "shapes cannot be multiplied" in said:
+    if "shapes cannot be multiplied" in message:
         return "its hidden states have another width than its head takes"
     if found := re.search(r"got (?:multiple values for|an unexpected) keyword argument '(\w+)'", str(error)):
         return f"{found[1]} cannot be given to it as to others"
-    if "[ModuleList]" in said:
+    if "[ModuleList]" in message:
         return "it has several heads where others have one"
-    return f"{type(error).__name__}: {said}"
+    return f"{type(error).__name__}: {message}"
 
 # %% ../../nbs/05_models/01_load.ipynb #3ab78b0d-2
+def _is_out_of_memory(error):
+    return (
+        isinstance(error, torch.OutOfMemoryError)
+        or "not enough memory" in str(error)
+        or "can't allocate memory" in str(error)
+    )
+
+
 @contextmanager
 def supported(
-    name: str,  # Of the checkpoint
-    network,  # A transformers model
-    why: str,  # What fails when something does
+    name: str,  # Name of the checkpoint
+    network,  # Network of transformers
+    why: str,  # Problem that an error in the context indicates
 ):
-    "Context in which an architecture shows that it can be used; any error of it becomes one that names it."
+    "Context of a test of an architecture; any error in it becomes a `BadCheckpoint`."
     try:
         yield
     except BadCheckpoint:
         raise
-    except Exception as e:
-        if isinstance(e, MemoryError) or _is_out_of_memory(e):
+    except Exception as error:
+        if isinstance(error, MemoryError) or _is_out_of_memory(error):
             raise
         divided = "another device_map or " if _is_divided(network) else ""
         raise BadCheckpoint(
             f"{name} is a {type(network).__name__}, {_CANNOT_BE_USED}: {why} "
-            f"({_missing_part(network, e)}). Name {divided}a checkpoint of another architecture"
-        ) from e
+            f"({_missing_part(network, error)}). Name {divided}a checkpoint of another architecture"
+        ) from error
 
 # %% ../../nbs/05_models/01_load.ipynb #3ab78b0d-3
 def wrap_model(
-    model,  # A transformers model
-    tokenizer,  # Its tokenizer
-    id: str = "in memory",  # Its name in errors and provenance
+    model,  # Network of transformers
+    tokenizer,  # Tokenizer of the network
+    id: str = "in memory",  # Name of the model in errors and provenance
     revision: str | None = None,  # Commit of a hub model
-) -> Model:  # In eval mode
+) -> Model:  # Model in eval mode
     "`Model` of a network that is already in memory, with its language-model head checked."
     check_writes(id, type(model).__name__)
     tokenizer.truncation_side = "right"
@@ -365,18 +386,19 @@ def wrap_model(
     return Model(kind, model.eval(), tokenizer, str(_input_device(model)), model.dtype, id, revision, logits)
 
 # %% ../../nbs/05_models/01_load.ipynb #f7ae2847
-TEMPLATE_SECONDS = 3  # That a chat template may take for a message of one word
-TEMPLATE_CHARACTERS = 100_000  # That it may write around it
+TEMPLATE_SECONDS = 3  # Longest time of a chat template for a message of one word
+TEMPLATE_CHARACTERS = 100_000  # Longest result of it
 
 
-def _within(seconds, run):  # Result of `run()`, or TimeoutError; the thread is left behind then
+def _within(seconds, run):
+    "Result of `run()`; a `TimeoutError` after some seconds, while its thread goes on."
     done = {}
 
     def work():
         try:
             done["result"] = run()
-        except Exception as e:
-            done["error"] = e
+        except Exception as error:
+            done["error"] = error
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -389,10 +411,10 @@ def _within(seconds, run):  # Result of `run()`, or TimeoutError; the thread is 
 
 # %% ../../nbs/05_models/01_load.ipynb #f7ae2847-1
 def _check_chat_template(
-    tokenizer,  # Of a checkpoint
-    name,  # The checkpoint, for the message
+    tokenizer,  # Tokenizer of a checkpoint
+    name,  # Name of the checkpoint, for the message
 ):
-    "Chat template of a tokenizer: raise a `BadCheckpoint` unless it ends and says a bounded number of words."
+    "Raise a `BadCheckpoint` unless the chat template of a tokenizer ends with a text of limited length."
     if getattr(tokenizer, "chat_template", None) is None:
         return
     message = [dict(role="user", content="word")]
@@ -402,29 +424,61 @@ def _check_chat_template(
             lambda: tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False),
         )
         problem = f"it writes {len(text):,} characters" if len(text) > TEMPLATE_CHARACTERS else ""
-    except Exception as e:
-        problem = f"{type(e).__name__}: {str(e)[:200]}"
+    except Exception as error:
+        problem = f"{type(error).__name__}: {str(error)[:200]}"
     if problem:
         raise BadCheckpoint(
             f"{name}: the chat template of the tokenizer (chat_template.jinja or tokenizer_config.json) "
-            f"cannot be used: {problem}. Take that of the checkpoint's makers, or remove it"
+            f"cannot be used: {problem}. Copy that of the checkpoint's makers, or remove it"
         )
 
+# %% ../../nbs/05_models/01_load.ipynb #d7b241e8-1
+_COPY_AGAIN = "Copy the checkpoint again, or write it again with save_pretrained"
+
+
+def _check_config(path):
+    "Raise an error unless a config.json is valid, names an architecture and refers to no code elsewhere."
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise BadCheckpoint(f"{path} is not JSON ({error}). {_COPY_AGAIN}") from None
+    if not isinstance(config, dict):
+        raise BadCheckpoint(f"{path} holds a {type(config).__name__}, not an object. {_COPY_AGAIN}")
+    if not isinstance(config.get("model_type"), str):
+        found = config.get("model_type", "nothing")
+        raise BadCheckpoint(f"{path}: model_type should name an architecture, found {found!r}. {_COPY_AGAIN}")
+    sizes = {key: value for key, value in config.items() if key.endswith(("_size", "_layers", "_heads"))}
+    if bad := [f"{key} = {value}" for key, value in sizes.items() if isinstance(value, int) and value < 0]:
+        raise BadCheckpoint(f"{path}: {bad[0]} is negative. {_COPY_AGAIN}")
+    for key in ("attn_implementation", "_attn_implementation", "auto_map"):
+        if "/" in str(config.get(key, "")) or (key == "auto_map" and config.get(key)):
+            raise BadCheckpoint(
+                f"{path}: {key} = {config[key]!r} is code from elsewhere, which is not run: remove {key!r}"
+            )
+
+
+def check_weights_file(
+    path,  # Safetensors file
+):
+    "Raise a `BadCheckpoint` unless a file of weights is complete; only its header is read."
+    try:
+        with safe_open(path, "pt") as file:
+            file.keys()
+    except SafetensorError as error:
+        size = Path(path).stat().st_size
+        raise BadCheckpoint(f"{path} is damaged ({size} bytes; {str(error)[:120]}). {_COPY_AGAIN}") from None
+
 # %% ../../nbs/05_models/01_load.ipynb #d7b241e8
-POOLER_WEIGHTS = (
-    "pooler",
-    "classifier.dense",
-)  # Weights that a bare encoder may lack: nothing here uses them
-_COPY_AGAIN = "Copy the checkpoint again, or write it anew with save_pretrained"
 _TOKENIZER_FILES = ("tokenizer", "spiece", "sentencepiece", "vocab")
 
 
-def _model_folder(name):  # A folder, checked for what loading needs; None for a hub id
+def _model_folder(name):
+    "Folder of a checkpoint, with a check of its files; None for a hub id."
     folder = Path(name).expanduser()
     if not folder.is_dir():
         if str(name).startswith((".", "/", "~")) or str(name).count("/") > 1:
-            beside = sorted(file.name for file in folder.parent.glob("*")) or ["nothing"]
-            raise FileNotFoundError(f"no model folder {name}; {folder.parent} holds {preview(beside)}")
+            files = sorted(file.name for file in folder.parent.glob("*")) or ["nothing"]
+            raise FileNotFoundError(f"no model folder {name}; {folder.parent} holds {preview(files)}")
         return None
     files = sorted(file.name for file in folder.iterdir())
     if "config.json" not in files:
@@ -444,90 +498,59 @@ def _model_folder(name):  # A folder, checked for what loading needs; None for a
         check_weights_file(file)
     return folder
 
-# %% ../../nbs/05_models/01_load.ipynb #d7b241e8-1
-def _check_config(path):  # An object of JSON with the name of an architecture, and no code from elsewhere
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as e:
-        raise BadCheckpoint(f"{path} is not JSON ({e}). {_COPY_AGAIN}") from None
-    if not isinstance(config, dict):
-        raise BadCheckpoint(f"{path} holds a {type(config).__name__}, not an object. {_COPY_AGAIN}")
-    if not isinstance(config.get("model_type"), str):
-        found = config.get("model_type", "nothing")
-        raise BadCheckpoint(f"{path}: model_type should name an architecture, found {found!r}. {_COPY_AGAIN}")
-    sizes = {key: value for key, value in config.items() if key.endswith(("_size", "_layers", "_heads"))}
-    if bad := [f"{key} = {value}" for key, value in sizes.items() if isinstance(value, int) and value < 0]:
-        raise BadCheckpoint(f"{path}: {bad[0]} is negative. {_COPY_AGAIN}")
-    for key in ("attn_implementation", "_attn_implementation", "auto_map"):
-        if "/" in str(config.get(key, "")) or (key == "auto_map" and config.get(key)):
-            raise BadCheckpoint(
-                f"{path}: {key} = {config[key]!r} is code from elsewhere, which is not run: remove {key!r}"
-            )
-
-
-def check_weights_file(
-    path,  # A .safetensors file
-):
-    "Weights of a checkpoint: raise a `ValueError` unless the file is whole; only its header is read."
-    try:
-        with safe_open(path, "pt") as file:
-            file.keys()
-    except SafetensorError as e:
-        size = Path(path).stat().st_size
-        raise BadCheckpoint(f"{path} is damaged ({size} bytes; {str(e)[:120]}). {_COPY_AGAIN}") from None
-
 # %% ../../nbs/05_models/01_load.ipynb #d7b241e8-2
+def _unreadable(name, what, error, remedy):
+    message = _first_line(error)[:200]
+    return BadCheckpoint(f"{name}: {what} cannot be used ({type(error).__name__}: {message}). {remedy}")
+
+
 @contextmanager
-def _reading(
-    name, what, remedy=_COPY_AGAIN
-):  # Whatever transformers raises about a part of a checkpoint, in our words
+def _reading(name, what, remedy=_COPY_AGAIN):
+    "Context in which an error of transformers becomes one that names the part of the checkpoint."
     try:
         yield
-    except (MemoryError, RuntimeError, OSError) as e:
-        if isinstance(e, MemoryError) or _is_out_of_memory(e):
+    except (MemoryError, RuntimeError, OSError) as error:
+        if isinstance(error, MemoryError) or _is_out_of_memory(error):
             raise MemoryError(
-                f"{name}: not enough memory to load it: close other programs, or take a smaller model"
-            ) from e
-        if isinstance(e, OSError) and not Path(name).is_dir():
+                f"{name}: not enough memory to load it: close other programs, or use a smaller model"
+            ) from error
+        if isinstance(error, OSError) and not Path(name).is_dir():
             raise
-        raise _unreadable(name, what, e, remedy) from e
+        raise _unreadable(name, what, error, remedy) from error
     except BadCheckpoint:
         raise
-    except Exception as e:
-        raise _unreadable(name, what, e, remedy) from e
+    except Exception as error:
+        raise _unreadable(name, what, error, remedy) from error
 
 # %% ../../nbs/05_models/01_load.ipynb #d7b241e8-3
-def _unreadable(name, what, error, remedy):
-    said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")[:200]
-    return BadCheckpoint(f"{name}: {what} cannot be used ({type(error).__name__}: {said}). {remedy}")
+# Beginnings of names of weights that may be missing from an encoder, because nothing here uses them
+POOLER_WEIGHTS = ("pooler", "classifier.dense")
 
 
-def _dtype(dtype, device):  # The number format asked for, or the default of the device
+def _dtype(dtype, device):
+    "Requested number format, or the default of the device."
     if dtype is None:
         dtype = "float32" if device == "cpu" else "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
     return getattr(torch, dtype) if isinstance(dtype, str) else dtype
 
 
-def _load_network(network_class, kind, source, device, **options):  # With every weight from the file
+def _load_network(network_class, kind, source, device, **options):
+    "Network with every weight from the file."
     network, info = network_class.from_pretrained(
         source, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True, **options
     )
     shapes = info["mismatched_keys"]
-    if other := sorted(f"{name} {list(found)}, not {list(asked)}" for name, found, asked in shapes):
+    if other := sorted(f"{name} {list(found)}, not {list(shape)}" for name, found, shape in shapes):
         raise BadCheckpoint(
-            f"{source} has weights of another shape than config.json says: {preview(other)}. {_COPY_AGAIN}"
+            f"{source} has weights of another shape than in config.json: {preview(other)}. {_COPY_AGAIN}"
         )
     for name in info["missing_keys"]:
         if name.startswith(POOLER_WEIGHTS):
             network.get_parameter(name).data.zero_()  # Not random: equal files give equal models
-    missing = [
-        name
-        for name in sorted(info["missing_keys"])
-        if not (kind == "encoder" and name.startswith(POOLER_WEIGHTS))
-    ]
-    if missing:
+    unused = POOLER_WEIGHTS if kind == "encoder" else ()
+    if missing := sorted(name for name in info["missing_keys"] if not name.startswith(unused)):
         raise BadCheckpoint(
-            f"{source} lacks weights of {type(network).__name__}: {preview(missing)}. "
+            f"{source} has no weights of {type(network).__name__}: {preview(missing)}. "
             "They would be random numbers"
         )
     if "device_map" not in options:
@@ -537,7 +560,8 @@ def _load_network(network_class, kind, source, device, **options):  # With every
     return network
 
 # %% ../../nbs/05_models/01_load.ipynb #d7b241e8-4
-def _placement(device_map):  # Options of `from_pretrained`, when accelerate is there to follow them
+def _placement(device_map):
+    "Options of `from_pretrained` for a device map, for which accelerate must be installed."
     if not device_map:
         return {}
     if find_spec("accelerate") is None:
@@ -548,7 +572,16 @@ def _placement(device_map):  # Options of `from_pretrained`, when accelerate is 
     return dict(device_map=parse_device_map(device_map))
 
 
-def _load_all(source, name, revision, device, dtype, hub, placement):  # A `Model` from a folder or the hub
+def _what_is_read(placement):
+    "Part of a checkpoint and remedy for `_reading`: the weights may be wrong, or their device."
+    if not placement:
+        return ("config.json with these weights",)
+    what = f"config.json with these weights, placed by device_map = {placement['device_map']},"
+    return what, f"Name an existing device for every part, or: {_COPY_AGAIN}"
+
+# %% ../../nbs/05_models/01_load.ipynb #ecc10045
+def _load_all(source, name, revision, device, dtype, hub, placement):
+    "`Model` from a folder or from the hub."
     options = dict(revision=revision or "main", trust_remote_code=False)
     options["local_files_only"] = isinstance(source, Path) or bool(hub)  # A folder needs no network
     with _reading(name, "config.json"):
@@ -570,44 +603,46 @@ def _load_all(source, name, revision, device, dtype, hub, placement):  # A `Mode
         )
 
 # %% ../../nbs/05_models/01_load.ipynb #d7b241e8-5
-def _what_is_read(placement):  # For `_reading`: weights may be at fault, or where they should lie
-    if not placement:
-        return ("config.json with these weights",)
-    what = f"config.json with these weights, placed by device_map = {placement['device_map']},"
-    return what, f"Name for every part a device that is here, or: {_COPY_AGAIN}"
-
-
-def _no_checkpoint(name, error, hub):  # Why there is none under an id of the hub, and what would work
+def _no_checkpoint(name, error, hub):
+    "Reason why an id of the hub has no checkpoint, and the remedy."
     if hub:
         return (
-            f"{hub}; its local cache has no whole checkpoint of this id. Allow the network, or copy the "
+            f"{hub}; its local cache has no complete checkpoint of this id. Allow the network, or copy the "
             "checkpoint into a folder and name the folder"
         )
     chain = [error]
     while chain[-1].__cause__ or chain[-1].__context__:
         chain.append(chain[-1].__cause__ or chain[-1].__context__)
-    if any(isinstance(e, GatedRepoError) for e in chain):
+    if any(isinstance(cause, GatedRepoError) for cause in chain):
         return (
             f"its makers ask users to accept a licence. Accept it at https://huggingface.co/{name}, then "
             "log in with `hf auth login`, or put a token of that account into HF_TOKEN"
         )
-    said = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
     return (
-        f"the hub gave no safetensors checkpoint under this id (misspelt, private, pickled weights only, or "
-        f"no network): {said}"
+        "the hub gave no safetensors checkpoint under this id (misspelt, private, pickled weights only, or "
+        f"no network): {_first_line(error)}"
     )
 
 
 def _check_device(
-    device: str,  # 'cpu', 'cuda:1', ...
+    device: str,  # Name of a device: 'cpu', 'cuda:1', ...
 ):
-    "Refuse a device that is not here."
+    "Raise a `ValueError` for a device that this machine does not have."
     try:
         torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as e:  # A torch without CUDA asserts
-        said = str(e).partition("\n")[0][:120]
-        here = ", ".join(["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))])
-        raise ValueError(f"nothing can be computed on {device!r} ({said}); there are {here}") from None
+    except (RuntimeError, AssertionError) as error:  # A torch without CUDA asserts
+        why = str(error).partition("\n")[0][:120]
+        known = ", ".join(["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))])
+        raise ValueError(f"nothing can be computed on {device!r} ({why}); there are {known}") from None
+
+# %% ../../nbs/05_models/01_load.ipynb #07eb1c06
+def _checkpoint_source(name, revision):
+    "Folder or hub id that holds a checkpoint, with its name and revision."
+    name, revision = pinned_checkpoint(name, revision)
+    converted = local_checkpoint(name)
+    if converted and revision:
+        raise ValueError(f"{name} is one file, known by its hash: leave the revision {revision!r} out")
+    return converted or _model_folder(name) or name, name, revision
 
 # %% ../../nbs/05_models/01_load.ipynb #d7b241e8-6
 def load_model(
@@ -615,20 +650,18 @@ def load_model(
     revision: str | None = None,  # Commit or tag of a hub model
     device: str | None = None,  # 'cpu', 'cuda', ...; a GPU when there is one
     dtype=None,  # 'float32', 'bfloat16', 'float16'; float32 on a CPU, half precision on a GPU
-    # Parts of the network on several devices, by accelerate: one of `uetrust.core.settings.DEVICE_MAPS`, or
-    # the device of each part, as a dictionary or as JSON; in place of `device`
-    device_map: str | dict | None = None,
-) -> Model:  # In eval mode
+    device_map: str | dict | None = None,  # Device of each part, or one of `DEVICE_MAPS`; replaces `device`
+) -> Model:  # Model in eval mode
     """`Model` of a checkpoint: safetensors only, no remote code, every weight from the file.
 
     Raises
     ------
     FileNotFoundError
-        When a folder holds no checkpoint, or a named one was not fetched.
+        When a folder has no checkpoint, or a named one was not fetched.
     ValueError
-        When weights are missing from it, or there is both a device and a device map.
+        When weights are missing, or both a device and a device map are given.
     LookupError
-        When accelerate is needed for a device map, or gguf for a GGUF file, and not installed.
+        When a device map needs accelerate, or a GGUF file gguf, and it is not installed.
 
     Examples
     --------
@@ -641,36 +674,36 @@ def load_model(
     if device:
         _check_device(device)
     placement = _placement(device_map)
-    name, revision = pinned_checkpoint(name, revision)
-    converted = local_checkpoint(name)
-    if converted and revision:
-        raise ValueError(f"{name} is one file, known by its hash: leave the revision {revision!r} out")
-    source = converted or _model_folder(name) or name
+    source, name, revision = _checkpoint_source(name, revision)
     hub = "" if isinstance(source, Path) else hub_problem()
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:
         with quiet_transformers():
             return _load_all(source, name, revision, device, dtype, hub, placement)
-    except OSError as e:
-        why = _no_checkpoint(name, e, hub)
+    except OSError as error:
+        why = _no_checkpoint(name, error, hub)
         at = f" at {revision}" if revision else ""
-        raise OSError(f"{str(name)!r}{at} could not be loaded: it is no folder here, and {why}") from e
+        raise OSError(f"{str(name)!r}{at} could not be loaded: it is no folder here, and {why}") from error
 
 # %% ../../nbs/05_models/01_load.ipynb #84c89ac3
 def fit_prompt(
     render,  # Function from a source to the prompt
     tokenize,  # Function from a prompt to its token ids
-    source: str,  # The document
-    limit: int,  # Tokens the whole prompt may have
-) -> tuple:  # Token ids, and how many tokens of the source were left out
+    source: str,  # Document
+    limit: int,  # Highest number of tokens of the prompt
+) -> tuple:  # Token ids, and the number of tokens of the source that were left out
     "Token ids of the prompt with the longest beginning of `source` that fits."
     whole = tokenize(render(source))
     if len(whole) <= limit:
         return whole, 0
-    end = bisect_right(range(len(source) + 1), limit, key=lambda n: len(tokenize(render(source[:n])))) - 1
+
+    def prompt_length(letters):
+        return len(tokenize(render(source[:letters])))
+
+    end = bisect_right(range(len(source) + 1), limit, key=prompt_length) - 1
     if end < 0:
         raise ValueError(
-            f"the prompt without any source has {len(tokenize(render('')))} tokens, more than the {limit} "
+            f"the prompt without any source has {prompt_length(0)} tokens, more than the {limit} "
             "that fit. Shorten the template or raise max_prompt"
         )
     ids = tokenize(render(source[:end]))
@@ -678,9 +711,9 @@ def fit_prompt(
 
 # %% ../../nbs/05_models/01_load.ipynb #94649dff
 def batches(
-    lengths,  # Tokens of each item
-    tokens: int,  # Tokens a batch may hold, padding to the longest row included
-    rows=None,  # Rows each item takes; one each when None
+    lengths,  # Number of tokens of each item
+    tokens: int,  # Highest number of tokens of a batch, with the padding to its longest row
+    rows=None,  # Number of rows of each item; one each when None
     # Positions of the items of each batch, longest first; an item over the budget has a batch of its own
 ) -> list[list[int]]:
     "Batches of items of similar length, with `rows x longest` within the budget."
@@ -694,29 +727,21 @@ def batches(
     return grouped
 
 # %% ../../nbs/05_models/01_load.ipynb #42227957
-def _is_out_of_memory(error):
-    return (
-        isinstance(error, torch.OutOfMemoryError)
-        or "not enough memory" in str(error)
-        or "can't allocate memory" in str(error)
-    )
-
-
 def halve_when_out_of_memory(
-    run: Callable,  # Takes a list of items, returns a list with one result each
-    items: list,  # What to run it on
-) -> list:  # One result per item
+    run: Callable,  # Function from a list of items to a list of their results
+    items: list,  # Items to compute
+) -> list:  # Result of each item
     "Results of `run(items)`; when out of memory, those of the first half and then of the second."
     try:
         return run(items)
-    except RuntimeError as e:
-        if not _is_out_of_memory(e):
+    except RuntimeError as error:
+        if not _is_out_of_memory(error):
             raise
         if len(items) == 1:
             raise MemoryError(
-                f"a single item does not fit into memory: {str(e).splitlines()[0]}. "
+                f"a single item does not fit into memory: {str(error).splitlines()[0]}. "
                 "Shorten it, lower the chunk, or use a smaller number format"
-            ) from e
+            ) from error
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     middle = (len(items) + 1) // 2
@@ -728,7 +753,7 @@ def pad_ids(
     device: str = "cpu",  # Device of the tensors
     left: bool = False,  # Padding before the text instead of after it
     width: int | None = None,  # Columns of the tensors; the length of the longest row when None
-) -> tuple[torch.Tensor, torch.Tensor]:  # Ids and mask, both [N, width]; the mask is 1 on the text
+) -> tuple[torch.Tensor, torch.Tensor]:  # Ids and mask, both [N, width]; the mask is 1 for text
     "Token lists as one tensor, with an attention mask of the same shape."
     width = width or max(map(len, rows))
 
@@ -740,23 +765,23 @@ def pad_ids(
     return tensor([list(row) for row in rows]), tensor([[1] * len(row) for row in rows])
 
 # %% ../../nbs/05_models/01_load.ipynb #ccdf6d40
-FLOAT32_LANES = 16  # float32 numbers that a processor adds at once
+FLOAT32_LANES = 16  # Float32 numbers that a processor adds at once
 
 
 def aligned_width(
-    longest: int,  # Tokens of the longest row
-    positions: int | None = None,  # Positions the network has
-    step: int = FLOAT32_LANES,  # Of the widths
-) -> int:  # A multiple of `step`, unless the network has too few positions
+    longest: int,  # Number of tokens of the longest row
+    positions: int | None = None,  # Number of positions of the network
+    step: int = FLOAT32_LANES,  # Divisor of the width
+) -> int:  # Multiple of `step`, unless the network has too few positions
     "Width to pad a batch to, so that a row's numbers do not depend on the other rows."
     wide = -(-longest // step) * step
     return max(longest, min(wide, positions or wide))
 
 # %% ../../nbs/05_models/01_load.ipynb #ccdf6d40-1
 def pad_for_model(
-    model: Model,  # The model that reads them
+    model: Model,  # Loaded model
     rows,  # Lists of token ids
     left: bool = False,  # Padding before the text instead of after it
-) -> tuple[torch.Tensor, torch.Tensor]:  # Ids and mask on the model's device
+) -> tuple[torch.Tensor, torch.Tensor]:  # Ids and mask on the device of the model
     "Token lists as one tensor for a network, padded to a multiple of `FLOAT32_LANES` tokens."
     return pad_ids(rows, model.device, left, aligned_width(max(map(len, rows)), model.positions))
