@@ -653,9 +653,9 @@ def test_a_local_judge_computes_what_is_asked_of_it_and_no_more(llama, monkeypat
     asked = [("Rate this from 1 to 5: {source}", "The council met on Friday.")] * 2
     both = jg.run_local_judge(llama, asked, (1, 5))
     monkeypatch.setattr("uetrust.statistics.prompted.greedy_answers", lambda *a: pytest.fail("it replied"))
-    replies, logp, _ = jg.run_local_judge(llama, asked, (1, 5), wanted=("answers",))
+    replies, logp, _ = jg.run_local_judge(llama, asked, (1, 5), requested=("answers",))
     assert replies is None and np.array_equal(logp, both[1])
     monkeypatch.undo()
     monkeypatch.setattr("uetrust.models.forward.score_passes", lambda *a, **kw: pytest.fail("it read"))
-    replies, logp, _ = jg.run_local_judge(llama, asked, (1, 5), wanted=("reply",))
+    replies, logp, _ = jg.run_local_judge(llama, asked, (1, 5), requested=("reply",))
     assert logp is None and list(map(str, replies)) == list(map(str, both[0]))

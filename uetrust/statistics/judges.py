@@ -69,36 +69,14 @@ def exclusive_answer_logps(
     with np.errstate(divide="ignore"):
         return np.log(np.clip(exclusive, 0, None))
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #aefa4606-1
+# %% ../../nbs/08_statistics/11_judges.ipynb #6377e78c
 def _cut_reply(
     text: str,  # What there is of it
 ) -> Undefined:  # In place of the reply
     "Why a reply that reached its greatest length has no grade."
     return Undefined(f"the reply was cut at its greatest length, so its grade is not known: {text[:60]!r}")
 
-
-def run_local_judge(
-    model,  # A causal model from `uetrust.models.load.load_model`
-    asked: list,  # (template with {source}, source) of each question
-    scale: tuple,  # Lowest and highest answer
-    batch: int = 32,  # Questions whose replies are generated together
-    wanted: tuple = ("reply", "answers"),  # What is computed; the other is None
-    **kw,  # batch_tokens of `uetrust.models.forward.score_tokens`
-    # Replies, or `Undefined` for those that were cut; log p of each answer [K]; tokens of the source that did
-    # not fit [N]
-) -> tuple[list, list, np.ndarray]:
-    "Replies of a local judge, and the log-probability of every answer."
-    from uetrust.generation.local import checkpoint_settings
-    from uetrust.statistics.prompted import question_prompt
-
-    settings = checkpoint_settings(model, Decoding(samples=0, max_new_tokens=16, max_prompt=model.window))
-    known = [question_prompt(model, template, source, settings) for template, source in asked]
-    questions = [ids for ids, _ in known]
-    replies = _replies_to(model, questions, settings, batch) if "reply" in wanted else None
-    logp = _answer_readings(model, questions, scale, **kw) if "answers" in wanted else None
-    return replies, logp, np.array([cut for _, cut in known])
-
-# %% ../../nbs/08_statistics/11_judges.ipynb #aefa4606-2
+# %% ../../nbs/08_statistics/11_judges.ipynb #de251039
 def _replies_to(model, questions, settings, batch):
     from uetrust.statistics.prompted import greedy_answers
 
@@ -107,7 +85,7 @@ def _replies_to(model, questions, settings, batch):
     replies = {i: text if ended else _cut_reply(text) for i, (text, ended) in zip(by_size, found)}
     return [replies[i] for i in range(len(questions))]
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #bc185ae2
 def _answer_readings(model, questions, scale, **kw):  # log p of each answer of the scale, after each question
     from uetrust.models.forward import score_tokens
 
@@ -118,6 +96,28 @@ def _answer_readings(model, questions, scale, **kw):  # log p of each answer of 
         exclusive_answer_logps(np.array([next(readings).logp.sum() for _ in tokens]), tokens)
         for _ in questions
     ]
+
+# %% ../../nbs/08_statistics/11_judges.ipynb #e3447f8a
+def run_local_judge(
+    model,  # A causal model from `uetrust.models.load.load_model`
+    questions: list,  # (template with {source}, source) of each
+    scale: tuple,  # Lowest and highest answer
+    batch: int = 32,  # Questions whose replies are generated together
+    requested: tuple = ("reply", "answers"),  # What is computed; the other is None
+    **kw,  # batch_tokens of `uetrust.models.forward.score_tokens`
+    # Replies, or `Undefined` for those that were cut; log p of each answer [K]; tokens of the source that did
+    # not fit [N]
+) -> tuple[list, list, np.ndarray]:
+    "Replies of a local judge, and the log-probability of every answer."
+    from uetrust.generation.local import checkpoint_settings
+    from uetrust.statistics.prompted import question_prompt
+
+    settings = checkpoint_settings(model, Decoding(samples=0, max_new_tokens=16, max_prompt=model.window))
+    known = [question_prompt(model, template, source, settings) for template, source in questions]
+    prompts = [ids for ids, _ in known]
+    replies = _replies_to(model, prompts, settings, batch) if "reply" in requested else None
+    logp = _answer_readings(model, prompts, scale, **kw) if "answers" in requested else None
+    return replies, logp, np.array([cut for _, cut in known])
 
 # %% ../../nbs/08_statistics/11_judges.ipynb #0f2311a6
 def judge_templates(
@@ -144,20 +144,20 @@ def judge_templates(
 # %% ../../nbs/08_statistics/11_judges.ipynb #0f2311a6-1
 def local_judge_statistics(
     model,  # A causal model from `uetrust.models.load.load_model`
-    wanted,  # Names of inputs: 'reply_FAMILY_DIM' or 'answers_FAMILY_DIM'
+    requested,  # Names of inputs: 'reply_FAMILY_DIM' or 'answers_FAMILY_DIM'
     texts: dict,  # As for `judge_templates`
     **kw,  # own of `judge_templates`; batch and batch_tokens of `run_local_judge`
     # Name -> replies, or log p of each answer [K]; the same names -> tokens that did not fit [N]
 ) -> tuple[dict, dict]:
     "Replies and answer log-probabilities of a local judge, as inputs of the judge scores."
     own, statistics, cut = kw.pop("own", ""), {}, {}
-    for family, dim in dict.fromkeys(tuple(name.partition("_")[2].rsplit("_", 1)) for name in wanted):
+    for family, dim in dict.fromkeys(tuple(name.partition("_")[2].rsplit("_", 1)) for name in requested):
         names = {kind: f"{kind}_{family}_{dim}" for kind in ("reply", "answers")}
-        kinds = tuple(kind for kind, name in names.items() if name in wanted)
-        asked = judge_templates(family, dim, texts, own), JUDGE_SCALES[family]
-        replies, logp, lost = run_local_judge(model, *asked, wanted=kinds, **kw)
+        kinds = tuple(kind for kind, name in names.items() if name in requested)
+        questions = judge_templates(family, dim, texts, own)
+        replies, logp, unread = run_local_judge(model, questions, JUDGE_SCALES[family], requested=kinds, **kw)
         for kind in kinds:
-            statistics[names[kind]], cut[names[kind]] = dict(reply=replies, answers=logp)[kind], lost
+            statistics[names[kind]], cut[names[kind]] = dict(reply=replies, answers=logp)[kind], unread
     return statistics, cut
 
 # %% ../../nbs/08_statistics/11_judges.ipynb #f6a33e47
@@ -197,18 +197,19 @@ def _beginnings(candidates, answers):
     "(how a reply may begin, whether it may still become another answer, log p), along the reply's tokens."
     text, so_far = "", 0.0
     for place, (token, likely) in enumerate(candidates, 1):
-        beside = _added({}, (((text + other).lstrip(), so_far + logp) for other, logp in likely.items()))
+        likeliest = _added({}, (((text + other).lstrip(), so_far + logp) for other, logp in likely.items()))
         own = (text + token).lstrip()
         followed = place < len(candidates) and _goes_on(own, answers) and not own == text != ""
-        in_several_pieces = [answer for answer in answers if answer not in map(str.rstrip, beside)]
-        for said, logp in beside.items():
-            if not (followed and said == own):
-                yield said, said != text and _goes_on(said, in_several_pieces), logp
+        in_several_pieces = [answer for answer in answers if answer not in map(str.rstrip, likeliest)]
+        for beginning, logp in likeliest.items():
+            if not (followed and beginning == own):
+                open_ended = beginning != text and _goes_on(beginning, in_several_pieces)
+                yield beginning, open_ended, logp
         if not followed:
             return
-        text, so_far = own, beside[own]
+        text, so_far = own, likeliest[own]
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #f6a33e47-2
+# %% ../../nbs/08_statistics/11_judges.ipynb #71ab16a8
 def _moved(found, unread):
     "Steps by which the expected grade may change with what follows the beginnings that are not read."
     probabilities = np.exp(list(found.values()))
@@ -221,7 +222,7 @@ def _moved(found, unread):
     moved = sum(math.exp(logp) * farthest[text] for text, logp in unread.items())
     return moved / (probabilities.sum() + np.exp(list(unread.values())).sum())
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #45f1ebb0
 def answer_logps(
     candidates: list,  # From `reply_candidates`
     scale: tuple,  # Lowest and highest answer
@@ -234,8 +235,8 @@ def answer_logps(
     10: such answers are `Undefined`, unless the expected grade would move by less than `MOST_MOVED`.
     """
     found, unread = {str(answer): -math.inf for answer in range(scale[0], scale[1] + 1)}, {}
-    for said, is_open, logp in _beginnings(candidates, list(found)):
-        digits = re.match("[0-9]*", said)[0]
+    for beginning, is_open, logp in _beginnings(candidates, list(found)):
+        digits = re.match("[0-9]*", beginning)[0]
         if digits and (is_open or digits in found):
             _added(unread if is_open else found, [(digits, logp)])
     total = np.exp([*found.values(), *unread.values()]).sum()
@@ -248,7 +249,7 @@ def answer_logps(
         )
     return np.array(list(found.values()))
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #48508197
+# %% ../../nbs/08_statistics/11_judges.ipynb #15e10d09
 MOST_LIKELIEST = 20  # Likeliest tokens that a server gives at most
 
 
@@ -261,7 +262,7 @@ def _missing_text(value):  # Why a value is no text; '' for a text
         else "holds half a character"
     )
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #848f813c
 def check_shown_texts(
     texts: pd.DataFrame,  # id, hypothesis, source, reference
     families,  # Of `PROMPT_FAMILIES`
@@ -289,7 +290,7 @@ def judge_requests(
     dim: str,  # Of `DEFINITIONS`
     texts: pd.DataFrame,  # id, hypothesis, source, reference, as far as the family shows them
     variant: str = "texts_first",  # Wording
-    top: int = 0,  # Number of likeliest tokens at the first position to ask for; 0 asks for none
+    top: int = 0,  # Number of likeliest tokens to request at the first position; 0 requests none
 ) -> list:  # One request per text, in order
     "Requests to a judge about every text."
     if not 0 <= top <= MOST_LIKELIEST:
@@ -303,10 +304,10 @@ def judge_requests(
     def body(item):
         shown = {name: getattr(item, name, None) for name in PROMPT_FAMILIES[family].shown}
         messages = judge_prompt(family, dim, shown, variant)
-        asked = dict(messages=messages) if endpoint.chat else dict(prompt=messages[0]["content"])
+        prompt = dict(messages=messages) if endpoint.chat else dict(prompt=messages[0]["content"])
         return {
             key: value
-            for key, value in (options | asked | (endpoint.extra or {})).items()
+            for key, value in (options | prompt | (endpoint.extra or {})).items()
             if value is not None
         }
 
@@ -317,7 +318,7 @@ def judge_requests(
 
 # %% ../../nbs/08_statistics/11_judges.ipynb #48508197-2
 def request_replies(
-    endpoint: Endpoint,  # Who is asked
+    endpoint: Endpoint,  # The server
     requests: list,  # From `request_with_key`
     cache,  # sqlite file of raw replies
 ) -> tuple[list, dict]:  # Parsed replies in order, None for a refused one; sample -> why
@@ -328,23 +329,41 @@ def request_replies(
     reasons = {sent.sample: refused[sent.key] for sent in requests if sent.key in refused}
     return [found[sent.key] for sent in requests], reasons
 
+# %% ../../nbs/08_statistics/11_judges.ipynb #071a3511
+def _answers(choice, scale):
+    "Log p of each answer [K], or the `Undefined` that says why there is none; None without probabilities."
+    candidates = reply_candidates(choice) if choice else []
+    try:
+        return answer_logps(candidates, scale) if candidates else None
+    except Undefined as why:
+        return why
+
+# %% ../../nbs/08_statistics/11_judges.ipynb #7c935345
+CUT_REASONS = ("length", "max_tokens")  # Finish reasons of a reply that was longer than it may be
+
+
+def _whole_text(choice, text):
+    "Text of a reply; `Undefined` where it was cut, since what is missing may change its grade."
+    cut = choice and text is not None and choice.get("finish_reason", "").lower() in CUT_REASONS
+    return _cut_reply(text) if cut else text
+
 # %% ../../nbs/08_statistics/11_judges.ipynb #48508197-3
 def remote_judge_statistics(
     endpoint: Endpoint,  # The judge
-    asked: list,  # (family, dim)
+    questions: list,  # (family, dim)
     texts: pd.DataFrame,  # id, hypothesis, source, reference, as far as the families show them
     cache,  # sqlite file of raw replies
     variant: str = "texts_first",  # Wording
-    top: int = 0,  # Number of likeliest tokens to ask for, for the expected score; servers give 5 to 20
+    top: int = 0,  # Number of likeliest tokens to request, for the expected score; servers give 5 to 20
     watch: Callable = lambda count: None,  # Called with the number of texts that were answered
     ask: Callable = None,  # As `request_replies`; itself when None
     # 'reply_FAMILY_DIM' -> replies or None, with `top` also 'answers_FAMILY_DIM' -> log p of each answer [K],
     # -inf for tokens that were not among the likeliest; `Undefined` in place of either where the reply does
-    # not say it; 'FAMILY_DIM' -> sample -> why it was refused
+    # not hold it; 'FAMILY_DIM' -> sample -> why it was refused
 ) -> tuple[dict, dict]:
     "Replies and answer log-probabilities of a server, as inputs of the judge scores."
     statistics, refused = {}, {}
-    for family, dim in asked:
+    for family, dim in questions:
         requests = judge_requests(endpoint, family, dim, texts, variant, top)
         replies, refused[f"{family}_{dim}"] = (ask or request_replies)(endpoint, requests, cache)
         choices = [reply and reply["choices"][0] for reply in replies]
@@ -368,31 +387,13 @@ def remote_judge_statistics(
         watch(len(texts))
     return statistics, refused
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-4
-def _answers(choice, scale):
-    "Log p of each answer [K], or the `Undefined` that says why there is none; None without probabilities."
-    candidates = reply_candidates(choice) if choice else []
-    try:
-        return answer_logps(candidates, scale) if candidates else None
-    except Undefined as why:
-        return why
-
-
-CUT_REASONS = ("length", "max_tokens")  # Finish reasons of a reply that was longer than it may be
-
-
-def _whole_text(choice, text):
-    "Text of a reply; `Undefined` where it was cut, since what is missing may change its grade."
-    cut = choice and text is not None and choice.get("finish_reason", "").lower() in CUT_REASONS
-    return _cut_reply(text) if cut else text
-
-
-def _ask_everything(endpoint, asked, texts, cache, variants, top, progress):
+# %% ../../nbs/08_statistics/11_judges.ipynb #99c765b5
+def _ask_everything(endpoint, questions, texts, cache, variants, top, progress):
     "What `request_replies` would give, of replies that are there: every request is sent before any is read."
     every = [
         sent
         for variant in variants
-        for family, dim in asked
+        for family, dim in questions
         for sent in judge_requests(endpoint, family, dim, texts, variant, top)
     ]
     refused, total = {}, len({sent.key for sent in every})
@@ -408,19 +409,19 @@ def _ask_everything(endpoint, asked, texts, cache, variants, top, progress):
 
     return replies
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-5
+# %% ../../nbs/08_statistics/11_judges.ipynb #862ec348
 def _without_unanswered(scores, entry, refused):
     "Scores of a question; those of texts without a reply are missing, also where a parser gives a number."
-    lost = scores["sample"].isin(list(refused.get(entry.needs[0].partition("_")[2], {})))
-    notes = scores["note"].mask(lost, "the judge gave no reply")
-    return scores.assign(value=scores["value"].mask(lost), note=notes)
+    unanswered = scores["sample"].isin(list(refused.get(entry.needs[0].partition("_")[2], {})))
+    notes = scores["note"].mask(unanswered, "the judge gave no reply")
+    return scores.assign(value=scores["value"].mask(unanswered), note=notes)
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #23f11944
 def _cut_samples(statistics, question, texts):
     replies = statistics[f"reply_{question}"]
     return [name for name, reply in zip(texts["id"], replies) if isinstance(reply, Undefined)]
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #309798d3
 class JudgeScores(NamedTuple):
     "What a judge behind a server gave"
 
@@ -431,7 +432,7 @@ class JudgeScores(NamedTuple):
 # %% ../../nbs/08_statistics/11_judges.ipynb #48508197-6
 def judge_scores(
     endpoint: Endpoint,  # The judge
-    asked: list,  # (family, dim)
+    questions: list,  # (family, dim)
     texts: pd.DataFrame,  # id, hypothesis, source, reference, as far as the families show them
     cache,  # sqlite file of raw replies
     variants: tuple = ("texts_first",),  # Wordings
@@ -440,12 +441,8 @@ def judge_scores(
 ) -> JudgeScores:  # The scores in `table`, and what the server refused or cut
     """Scores by a judge behind a server: every score that can be computed from its replies.
 
-    Raises
-    ------
-    ValueError
-        When a family or a wording is unknown, a text that it shows is missing, or two have one id.
-    EndpointError
-        When the server cannot be reached, or answers nothing.
+    Raises a ValueError when a family or a wording is unknown, a text that it shows is missing, or two have
+    one id, and an EndpointError when the server cannot be reached or answers nothing.
 
     Examples
     --------
@@ -454,11 +451,13 @@ def judge_scores(
     >>> texts = read_texts("mine.jsonl")  # doctest: +SKIP
     >>> judge_scores(judge, [("wi_in", "consistency")], texts, "replies.sqlite")  # doctest: +SKIP
     """
-    check_shown_texts(texts, [family for family, _ in asked])
-    ask, parts = _ask_everything(endpoint, asked, texts, cache, variants, top, progress), []
-    refused, cut = {}, {}
+    check_shown_texts(texts, [family for family, _ in questions])
+    refused, cut, parts = {}, {}, []
+    ask = _ask_everything(endpoint, questions, texts, cache, variants, top, progress)
     for variant in variants:
-        statistics, reasons = remote_judge_statistics(endpoint, asked, texts, cache, variant, top, ask=ask)
+        statistics, reasons = remote_judge_statistics(
+            endpoint, questions, texts, cache, variant, top, ask=ask
+        )
         refused |= {f"{variant} {question}": why for question, why in reasons.items() if why}
         cut |= {f"{variant} {question}": _cut_samples(statistics, question, texts) for question in reasons}
         run = ScoreRun(texts["id"], reg, **statistics)
@@ -509,10 +508,10 @@ class JudgeServer:
 
     @property
     def version(self) -> str:
-        "What tells two models of one name apart; '' where nothing was said."
+        "Distinguishes two models of one name; '' where the settings name no revision."
         return self.generator.revision
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #ed309b88-1
+# %% ../../nbs/08_statistics/11_judges.ipynb #3a527289
 def _replies_or_reasons(replies, refused):
     "Replies; for a text without one the reason, by the number of the text."
     why = {
@@ -522,35 +521,42 @@ def _replies_or_reasons(replies, refused):
     }
     return [Undefined(why[i]) if i in why else reply for i, reply in enumerate(replies, 1)]
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #7dd64a47
 def server_judge_statistics(
-    judge: JudgeServer,  # Who is asked
-    wanted,  # Names of inputs: 'reply_FAMILY_DIM'
+    judge: JudgeServer,  # The server
+    requested,  # Names of inputs: 'reply_FAMILY_DIM'
     texts: dict,  # hypothesis, source, reference: N texts each, as far as the families show them
-) -> tuple[
-    dict, dict
-]:  # Name -> replies, or `Undefined` for those that did not come; tokens that did not fit
+) -> tuple[dict, dict]:  # Name -> replies, `Undefined` where none came; tokens that did not fit
     "Replies of a judge behind a server, as inputs of the judge scores."
     from uetrust.generation.serve import open_endpoint
 
-    asked = [tuple(name.removeprefix("reply_").rsplit("_", 1)) for name in wanted]
+    questions = [tuple(name.removeprefix("reply_").rsplit("_", 1)) for name in requested]
     frame = pd.DataFrame(texts).assign(id=range(1, len(texts["hypothesis"]) + 1))
     with open_endpoint(judge.generator) as endpoint:
-        ask = _ask_everything(endpoint, asked, frame, judge.replies, ("texts_first",), 0, sys.stderr.isatty())
-        statistics, refused = remote_judge_statistics(endpoint, asked, frame, judge.replies, ask=ask)
+        ask = _ask_everything(
+            endpoint, questions, frame, judge.replies, ("texts_first",), 0, sys.stderr.isatty()
+        )
+        statistics, refused = remote_judge_statistics(endpoint, questions, frame, judge.replies, ask=ask)
     return {
         name: _replies_or_reasons(replies, refused[name.removeprefix("reply_")])
         for name, replies in statistics.items()
     }, {}
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #8c2ae7dc
+# %% ../../nbs/08_statistics/11_judges.ipynb #eab62c44
+def _completion_row(reply, reason):
+    if not reply:
+        return dict(reply=None, why=reason, tokens=np.nan)
+    tokens = reply["usage"].get("prompt_tokens", np.nan)
+    return dict(reply=reply["choices"][0]["text"], why="", tokens=tokens)
+
+# %% ../../nbs/08_statistics/11_judges.ipynb #6c13b6e1
 def request_completions(
-    endpoint: Endpoint,  # Who is asked, not by chat
+    endpoint: Endpoint,  # The server, without chat
     requests: list,  # From `request_with_key`
     cache,  # sqlite file of raw replies
     send: bool = True,  # False reads the cache alone
     progress: bool = True,  # Show requests done and time left
-    # One row per request: reply (text or None), why ('' , 'not asked', or what the server said), tokens (of
+    # One row per request: reply (text or None), why ('', 'not asked', or the error of the server), tokens (of
     # the prompt, as the server counted them; NaN where it did not)
 ) -> pd.DataFrame:
     "Replies to requests, and why the others are missing."
@@ -570,13 +576,6 @@ def request_completions(
     rows = [_completion_row(found.get(sent.key), reasons.get(sent.key, "not asked")) for sent in requests]
     return pd.DataFrame(rows, columns=["reply", "why", "tokens"])
 
-
-def _completion_row(reply, reason):
-    if not reply:
-        return dict(reply=None, why=reason, tokens=np.nan)
-    tokens = reply["usage"].get("prompt_tokens", np.nan)
-    return dict(reply=reply["choices"][0]["text"], why="", tokens=tokens)
-
 # %% ../../nbs/08_statistics/11_judges.ipynb #78f651a2
 def ice_request(
     endpoint: Endpoint,  # A server of plain completions
@@ -587,7 +586,7 @@ def ice_request(
     "Request for an ICE score: five tokens and their alternatives, as in ICE's released code."
     if endpoint.chat:
         raise ValueError(
-            f"{endpoint.model} is asked through its chat, and ICE lets a model complete a text: use "
+            f"{endpoint.model} is used through its chat, and ICE lets a model complete a text: use "
             "Endpoint(chat=False)"
         )
     return request_with_key(
@@ -662,7 +661,7 @@ def text_token_logps(
 
 # %% ../../nbs/08_statistics/11_judges.ipynb #2532ae87-2
 _ONE_TOKEN = dict(n=1, max_tokens=1, temperature=0)
-GIVEN_TEXT_REQUESTS = dict(  # How a server is asked for the log-probabilities of a given text
+GIVEN_TEXT_REQUESTS = dict(  # Options that request the log-probabilities of a given text
     echo=_ONE_TOKEN | dict(echo=True, logprobs=0),
     prompt_logprobs=_ONE_TOKEN | dict(prompt_logprobs=0),
     # Cohere's generate endpoint: nothing is written, the prompt is not changed, all tokens are rated
@@ -680,23 +679,15 @@ def given_text_logps(
     "Token log-probabilities of given texts, from a server."
     if endpoint.chat:
         raise ValueError(
-            f"{endpoint.model} is asked through its chat, which gives no probabilities of a given text: use "
+            f"{endpoint.model} is used through its chat, which gives no probabilities of a given text: use "
             "Endpoint(chat=False)"
         )
     if method not in GIVEN_TEXT_REQUESTS:
         raise ValueError(f"how is one of {list(GIVEN_TEXT_REQUESTS)}, got {method!r}")
+    options = GIVEN_TEXT_REQUESTS[method] | (endpoint.extra or {})
+    bodies = [dict(model=endpoint.model, prompt=prefix + text) | options for prefix, text in pairs]
     requests = [
-        request_with_key(
-            endpoint,
-            f"pair {i + 1}",
-            "probability",
-            0,
-            1,
-            dict(model=endpoint.model, prompt=prefix + text)
-            | GIVEN_TEXT_REQUESTS[method]
-            | (endpoint.extra or {}),
-        )
-        for i, (prefix, text) in enumerate(pairs)
+        request_with_key(endpoint, f"pair {i}", "probability", 0, 1, body) for i, body in enumerate(bodies, 1)
     ]
     if method == "cohere":
         requests = [request._replace(path="/generate") for request in requests]
@@ -742,21 +733,21 @@ def echo_statistics(
 
 # %% ../../nbs/08_statistics/11_judges.ipynb #2532ae87-5
 def server_echo_statistics(
-    server: JudgeServer,  # Who is asked; its generator says how, in `echo`
-    wanted,  # Names of inputs: 'echo_logp_source_hypothesis', 'echo_logp_reference_hypothesis'
+    server: JudgeServer,  # Its generator names the kind of request in `echo`
+    requested,  # Names of inputs: 'echo_logp_source_hypothesis', 'echo_logp_reference_hypothesis'
     texts: dict,  # hypothesis, source, reference: N texts each, references also lists
 ) -> tuple[dict, dict]:  # Name -> arrays [L] (lists of them for references), or `Undefined`; tokens cut
     "Log-probabilities of given texts from a server, as inputs of GPTScore."
     from uetrust.generation.serve import open_endpoint
 
-    given = {name: values for name, values in texts.items() if any(name in need for need in wanted)}
-    lost = Undefined("the server did not give the text back with its log-probabilities")
+    given = {name: values for name, values in texts.items() if any(name in need for need in requested)}
+    unread = Undefined("the server did not give the text back with its log-probabilities")
 
     def usable(values):
         missing = values is None or isinstance(values, list) and any(value is None for value in values)
-        return lost if missing else values
+        return unread if missing else values
 
     with open_endpoint(server.generator, chat=False) as endpoint:
         frame = pd.DataFrame(given).assign(id=range(1, len(texts["hypothesis"]) + 1))
         found = echo_statistics(endpoint, frame, server.replies, server.generator.echo)
-    return {name: list(map(usable, values)) for name, values in found.items() if name in wanted}, {}
+    return {name: list(map(usable, values)) for name, values in found.items() if name in requested}, {}
