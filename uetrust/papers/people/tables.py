@@ -19,10 +19,19 @@ from ...core.roles import without_baselines
 from ...core.scores import Scores
 from ...core.tables import with_interval
 from ...data.download import sources
-from ...data.translations import TRANSLATION_PAIRS, split_files, translations
+from uetrust.data.translations import (
+    TRANSLATION_PAIRS,
+    split_files,
+    translations,
+    translations_with_references,
+    words_of_tokens,
+)
 from ...evaluation.agreement import spearman
-from ...evaluation.cells import PRRCells
+from ...evaluation.cells import PRRCells, prr_replicates
+from ...evaluation.resample import bootstrap_counts
 from ..bulletins.cross import rank_residuals, usable_scores
+
+# %% ../../../nbs/10_papers/08_people/03_tables.ipynb #10ca251c
 from uetrust.papers.people.regret import (
     Regret,
     first_judges,
@@ -356,11 +365,6 @@ def ranking_range(
     return pd.DataFrame(found)
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #0b4985f6
-from ...data.translations import words_of_tokens
-from ...evaluation.cells import prr_replicates
-from ...evaluation.resample import bootstrap_counts
-
-
 def _word_table(
     table: pd.DataFrame,  # From `translations`, with words and tags
     # document, bad, total, largest, mean (surprisals of its tokens), place (0 to 1 in the sentence)
@@ -436,8 +440,6 @@ def word_facts(
     )
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #81674d70
-from ...data.translations import translations_with_references
-
 REFERENCE_KINDS = ("post-edit", "reference 1", "reference 2", "both references")
 
 
