@@ -553,12 +553,12 @@ def _helm_completion(completion):
         return Generation(completion["text"])
     return Generation(completion["text"], [token["text"] for token in tokens], logprobs)
 
-# %% ../../nbs/02_data/14_outputs.ipynb #09ab0022-1
+
 def _helm_run(state):  # Instance, trial and perturbation, which identify a state
     changed = (state["instance"].get("perturbation") or {}).get("name")
     return state["instance"]["id"], state.get("train_trial_index") or 0, changed
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0022-1
 def _by_run(states):
     "States of a run, and whether instances stand several times."
     several = len({state["instance"]["id"] for state in states}) < len(states)
@@ -569,7 +569,8 @@ def _by_run(states):
     "helm",
     title="HELM scenario_state.json, with per_instance_stats.json in the same folder",
     endings=".json",
-    fields="request_states[].{instance.id, train_trial_index, input.text, references, result.completions[].tokens}",
+    fields="request_states[].{instance.id, train_trial_index, input.text, references, "
+    "result.completions[].tokens}",
     gives="source references samples logprobs sample_logprobs",
     recognise=lambda record: isinstance(record.get("instance"), dict) and "result" in record,
     items=_by_run,
@@ -760,9 +761,11 @@ def _read_uqlm(item, name):
 
 @_output_format(
     "own",
-    title="own tables: JSON lines, CSV, TSV, parquet, XLSX, and Hugging Face datasets saved to disk or by name",
+    title="own tables: JSON lines, CSV, TSV, parquet, XLSX, and Hugging Face datasets saved to disk or "
+    "by name",
     endings=".jsonl .json .csv .tsv .parquet .xlsx folder hub:OWNER/NAME:SPLIT",
-    fields="names are guessed (hypothesis, summary, response, source, reference, samples, system ...) or given",
+    fields="names are guessed (hypothesis, summary, response, source, reference, samples, system ...) "
+    "or given",
     gives="source references samples logprobs top_logprobs sample_logprobs",
     recognise=lambda record: True,
     items=_table_items,
