@@ -272,11 +272,11 @@ _OF_VLLM += ["multi_modal_placeholders"]
 
 @_output_format(
     "vllm",
-    "vLLM RequestOutput dumps",
-    ".jsonl .json",
-    "request_id, prompt, outputs[].text, token_ids, logprobs; references, scores",
-    "source references samples logprobs top_logprobs sample_logprobs",
-    lambda record: are_objects(record.get("outputs")) and "text" in record["outputs"][0],
+    title="vLLM RequestOutput dumps",
+    endings=".jsonl .json",
+    fields="request_id, prompt, outputs[].text, token_ids, logprobs; references, scores",
+    gives="source references samples logprobs top_logprobs sample_logprobs",
+    recognise=lambda record: are_objects(record.get("outputs")) and "text" in record["outputs"][0],
     logprobs="set logprobs=5 in SamplingParams",
     top_logprobs="set logprobs=5 in SamplingParams",
     samples="set n=5 and temperature=1 in SamplingParams",
@@ -303,11 +303,11 @@ _ASK_SERVER = dict(
 
 @_output_format(
     "openai",
-    "OpenAI chat completions, Responses and batch output, and replies of vLLM and SGLang servers",
-    ".jsonl .json",
-    "custom_id or id, choices[] or output[] with text, refusal, logprobs; request, samples, scores",
-    "source references samples logprobs top_logprobs sample_logprobs",
-    _is_of_server,
+    title="OpenAI chat completions, Responses and batch output, and replies of vLLM and SGLang servers",
+    endings=".jsonl .json",
+    fields="custom_id or id, choices[] or output[] with text, refusal, logprobs; request, samples, scores",
+    gives="source references samples logprobs top_logprobs sample_logprobs",
+    recognise=_is_of_server,
     items=joined_pieces,
     source="give the requests with --data, a file with custom_id and body.messages",
     references="add a field reference to the records, or to the requests of --data",
@@ -328,11 +328,11 @@ def _read_openai(record, name):
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0017
 @_output_format(
     "sglang",
-    "SGLang /generate replies",
-    ".jsonl .json",
-    "text, meta_info.id, output_token_logprobs, output_top_logprobs; samples, scores",
-    "source references samples logprobs top_logprobs",
-    _has("text", "meta_info"),
+    title="SGLang /generate replies",
+    endings=".jsonl .json",
+    fields="text, meta_info.id, output_token_logprobs, output_top_logprobs; samples, scores",
+    gives="source references samples logprobs top_logprobs",
+    recognise=_has("text", "meta_info"),
     logprobs="send return_logprob=true",
     top_logprobs="send return_logprob=true and top_logprobs_num=5",
     samples="send n=5 and join the replies of a prompt into a list under samples",
@@ -401,11 +401,11 @@ def _check_filters(rows):
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0018-1
 @_output_format(
     "lm-eval",
-    "lm-evaluation-harness samples_*.jsonl",
-    ".jsonl",
-    "doc_id, doc, target, resps (the text), and for every filter its answer and metrics; task",
-    "source references samples",
-    _has("doc", "resps"),
+    title="lm-evaluation-harness samples_*.jsonl",
+    endings=".jsonl",
+    fields="doc_id, doc, target, resps (the text), and for every filter its answer and metrics; task",
+    gives="source references samples",
+    recognise=_has("doc", "resps"),
     items=_by_document,
     logprobs=_NO_TOKENS,
     top_logprobs=_NO_TOKENS,
@@ -432,11 +432,11 @@ def _read_lm_eval(item, name):
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0020
 @_output_format(
     "lighteval",
-    "lighteval details_*.parquet",
-    ".parquet .jsonl",
-    "doc.{id, query, choices, gold_index}, model_response.{text, output_tokens, logprobs}, metric",
-    "source references samples logprobs",
-    _has("doc", "model_response"),
+    title="lighteval details_*.parquet",
+    endings=".parquet .jsonl",
+    fields="doc.{id, query, choices, gold_index}, model_response.{text, output_tokens, logprobs}, metric",
+    gives="source references samples logprobs",
+    recognise=_has("doc", "model_response"),
     logprobs="lighteval keeps log-probabilities of generated tokens only with a backend that returns them",
     top_logprobs=_NO_TOKENS,
     sample_logprobs=_NO_TOKENS,
@@ -488,11 +488,11 @@ def _inspect_scores(sample):
 
 @_output_format(
     "inspect",
-    "Inspect .eval logs, and the same as .json",
-    ".eval .json",
-    "samples[].{id, epoch, input, target, output.choices[].logprobs, scores}; epochs are samples",
-    "source references samples logprobs top_logprobs sample_logprobs",
-    _has("id", "epoch", "output"),
+    title="Inspect .eval logs, and the same as .json",
+    endings=".eval .json",
+    fields="samples[].{id, epoch, input, target, output.choices[].logprobs, scores}; epochs are samples",
+    gives="source references samples logprobs top_logprobs sample_logprobs",
+    recognise=_has("id", "epoch", "output"),
     items=_by_sample,
     logprobs="inspect eval --logprobs",
     top_logprobs="inspect eval --logprobs --top-logprobs 5",
@@ -521,11 +521,11 @@ _OF_EVERY_EVAL += ["evaluation_result_id", "error"]
 
 @_output_format(
     "every-eval-ever",
-    "Every Eval Ever, instance level",
-    ".jsonl",
-    "sample_id, input.raw, input.reference, output.raw, evaluation.{score, is_correct}",
-    "source references samples",
-    lambda record: "sample_id" in record and isinstance(record.get("evaluation"), dict),
+    title="Every Eval Ever, instance level",
+    endings=".jsonl",
+    fields="sample_id, input.raw, input.reference, output.raw, evaluation.{score, is_correct}",
+    gives="source references samples",
+    recognise=lambda record: "sample_id" in record and isinstance(record.get("evaluation"), dict),
     logprobs="this schema has no token log-probabilities: read the log of the tool that made it",
     top_logprobs="this schema has no token log-probabilities: read the log of the tool that made it",
     sample_logprobs="this schema has no token log-probabilities: read the log of the tool that made it",
@@ -553,12 +553,12 @@ def _helm_completion(completion):
         return Generation(completion["text"])
     return Generation(completion["text"], [token["text"] for token in tokens], logprobs)
 
-# %% ../../nbs/02_data/14_outputs.ipynb #09ab0022-1
+
 def _helm_run(state):  # Instance, trial and perturbation, which identify a state
     changed = (state["instance"].get("perturbation") or {}).get("name")
     return state["instance"]["id"], state.get("train_trial_index") or 0, changed
 
-
+# %% ../../nbs/02_data/14_outputs.ipynb #09ab0022-1
 def _by_run(states):
     "States of a run, and whether instances stand several times."
     several = len({state["instance"]["id"] for state in states}) < len(states)
@@ -567,11 +567,12 @@ def _by_run(states):
 
 @_output_format(
     "helm",
-    "HELM scenario_state.json, with per_instance_stats.json in the same folder",
-    ".json",
-    "request_states[].{instance.id, train_trial_index, input.text, references, result.completions[].tokens}",
-    "source references samples logprobs sample_logprobs",
-    lambda record: isinstance(record.get("instance"), dict) and "result" in record,
+    title="HELM scenario_state.json, with per_instance_stats.json in the same folder",
+    endings=".json",
+    fields="request_states[].{instance.id, train_trial_index, input.text, references, "
+    "result.completions[].tokens}",
+    gives="source references samples logprobs sample_logprobs",
+    recognise=lambda record: isinstance(record.get("instance"), dict) and "result" in record,
     items=_by_run,
     logprobs="run HELM with a client that returns log-probabilities",
     top_logprobs="HELM writes the likeliest tokens of few clients, and they are not read",
@@ -741,11 +742,11 @@ _ROW_PARTS = dict(
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0024
 @_output_format(
     "uqlm",
-    "uqlm results, UQResult.to_df() saved",
-    ".csv .parquet",
-    "prompt, response, sampled_responses, logprob, one column per scorer: larger is more certain",
-    "source samples logprobs top_logprobs sample_logprobs",
-    lambda record: (
+    title="uqlm results, UQResult.to_df() saved",
+    endings=".csv .parquet",
+    fields="prompt, response, sampled_responses, logprob, one column per scorer: larger is more certain",
+    gives="source samples logprobs top_logprobs sample_logprobs",
+    recognise=lambda record: (
         {"prompt", "response"} <= set(record) and bool({"sampled_responses", "logprob"} & set(record))
     ),
     items=_table_items,
@@ -760,11 +761,13 @@ def _read_uqlm(item, name):
 
 @_output_format(
     "own",
-    "own tables: JSON lines, CSV, TSV, parquet, XLSX, and Hugging Face datasets saved to disk or by name",
-    ".jsonl .json .csv .tsv .parquet .xlsx folder hub:OWNER/NAME:SPLIT",
-    "names are guessed (hypothesis, summary, response, source, reference, samples, system ...) or given",
-    "source references samples logprobs top_logprobs sample_logprobs",
-    lambda record: True,
+    title="own tables: JSON lines, CSV, TSV, parquet, XLSX, and Hugging Face datasets saved to disk or "
+    "by name",
+    endings=".jsonl .json .csv .tsv .parquet .xlsx folder hub:OWNER/NAME:SPLIT",
+    fields="names are guessed (hypothesis, summary, response, source, reference, samples, system ...) "
+    "or given",
+    gives="source references samples logprobs top_logprobs sample_logprobs",
+    recognise=lambda record: True,
     items=_table_items,
     logprobs="add a column logprobs: the natural log-probability of every token, as a list",
     top_logprobs="add a column top_logprobs: for every token a dict of the likeliest tokens",
