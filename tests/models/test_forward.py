@@ -903,7 +903,7 @@ def test_further_numbers_come_with_each_text_and_not_with_members():
         and (y.extra_stats["allowed"] == V).all()
         for x, y in zip(plain, wide)
     )
-    with pytest.raises(ValueError, match="there is no reny of a row"):
+    with pytest.raises(ValueError, match="there is no statistic reny of a row"):
         score_tokens(model, PAIRS[:1], extra_stats=("reny",))
     with pytest.raises(ValueError, match="one network"):
         score_tokens(model, PAIRS[:1], extra_stats=("renyi",), members=[1])
