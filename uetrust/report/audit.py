@@ -27,8 +27,8 @@ from ..scoring.columns import HOW_TO_CHANGE, UsedColumns, used_columns
 
 # %% ../../nbs/11_report/06_audit.ipynb #fd146221
 @dataclass
-class Audited:
-    "Scores under audit, and what several pitfalls need"
+class _ScoredTexts:
+    "Quality and uncertainty of the same texts, and their PRR"
 
     quality: pd.DataFrame  # Larger is better
     uncertainty: pd.DataFrame  # Larger is less certain
@@ -59,6 +59,11 @@ class Audited:
         "Rows of methods and baselines under the quality that the verdict is about, best first"
         rows = self.prr[self.prr["metric"] == self.main].dropna(subset="value")
         return rows.sort_values("value", ascending=False, kind="stable").reset_index(drop=True)
+
+# %% ../../nbs/11_report/06_audit.ipynb #369cf659
+@dataclass
+class Audited(_ScoredTexts):
+    "Scores under audit, and what several pitfalls need"
 
     @cached_property
     def repeats(self):
@@ -493,6 +498,15 @@ def not_quotable(audited) -> str:
 
 # %% ../../nbs/11_report/06_audit.ipynb #25b01223-2
 SHOWN_ROWS = 12  # Of the table of a panel, in a terminal
+_TEXT_TABLE = dict(index=False, na_rep="-", float_format="{:.3f}".format, max_colwidth=60)
+
+
+_PAGE_STYLE = (
+    "body{font:16px/1.5 system-ui;max-width:72rem;margin:2rem auto;padding:0 1rem;"
+    "color-scheme:light dark}"
+    "body{overflow-wrap:anywhere}td,th{padding:.1rem .6rem;text-align:right;overflow-wrap:normal}"
+    ".words td,.words th{text-align:left}"
+)
 
 
 def _in_brackets(page):  # Where a page is, for a terminal
@@ -515,6 +529,52 @@ def _html_table(table, kind="numbers"):  # Or 'words', which are aligned on the 
     return f"<div style='overflow-x:auto'>{shown}</div>"
 
 # %% ../../nbs/11_report/06_audit.ipynb #25b01223-3
+def _panel_text(panel):  # A panel in a terminal: its first rows, and how many more there are
+    rows = panel.table.head(SHOWN_ROWS).to_string(**_TEXT_TABLE)
+    hidden = len(panel.table) - SHOWN_ROWS
+    more = f"\n... and {hidden} more rows" if hidden > 0 else ""
+    return f"{panel.title}: {panel.sentence}{_in_brackets(panel.page)}\n{rows}{more}"
+
+
+def _audit_text(found):  # An `Audit` for a terminal
+    parts = ["\n".join(found.columns.lines())] if found.columns else []
+    parts.append(found.shown_prr().to_string(**_TEXT_TABLE))
+    parts.append("Not distinguishable from the best: " + (", ".join(found.best) or "there is no method"))
+    parts += [_panel_text(panel) for panel in found.panels.values()]
+    rows = found.findings.itertuples()
+    parts += [f"- {row.title}: {row.sentence}{_in_brackets(row.lesson)}" for row in rows]
+    gaps = ", ".join(f"{name} {number}" for name, number in found.missing.items())
+    count = len(found.findings)
+    parts.append(f"{count} finding{'s' * (count != 1)}; missing values: {gaps or 'none'}")
+    return "\n\n".join([*parts, f"May be quoted: {found.quote}", f"May not be quoted: {found.no_quote}"])
+
+# %% ../../nbs/11_report/06_audit.ipynb #071e01ab
+def _audit_html(found, page_link):  # An `Audit` as part of a page; page_link: HTML of a link to a lesson
+    columns = _html_columns(found.columns) if found.columns else ""
+    findings = "".join(
+        f"<li><b>{escape(row.title)}</b>: {escape(row.sentence)}{page_link(row.lesson)}</li>"
+        for row in found.findings.itertuples()
+    )
+    quotes = f"<p><b>May be quoted:</b> {escape(found.quote)}</p>"
+    quotes += f"<p><b>May not be quoted:</b> {escape(found.no_quote)}</p>"
+    panels = ""
+    for panel in found.panels.values():
+        sentence = f"<p>{escape(panel.sentence)}{page_link(panel.page)}</p>"
+        panels += f"<h3>{escape(panel.title)}</h3>{sentence}{_html_table(panel.table)}"
+    return (
+        f"{columns}<h3>{found.n} texts</h3>{quotes}<ul>{findings or '<li>no pitfall found</li>'}</ul>"
+        f"{_html_table(found.shown_prr())}{panels}"
+    )
+
+
+def _audit_page(found, title):  # An `Audit` as a page of HTML
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' "
+        f"content='width=device-width'><title>{escape(title)}</title><style>{_PAGE_STYLE}</style>"
+        f"<h1>{escape(title)}</h1>{_audit_html(found, _html_link)}</html>\n"
+    )
+
+# %% ../../nbs/11_report/06_audit.ipynb #7c62baaf
 @dataclass
 class Audit:
     "Result of an audit: tables, findings, and the two sentences; shown in a terminal, a notebook or a page"
@@ -542,57 +602,14 @@ class Audit:
         return table.assign(null=1.96 * self.prr["null_sd"], note=self.prr["note"])
 
     def __str__(self):
-        wide = dict(index=False, na_rep="-", float_format="{:.3f}".format, max_colwidth=60)
-        parts = ["\n".join(self.columns.lines())] if self.columns else []
-        parts.append(self.shown_prr().to_string(**wide))
-        parts.append("Not distinguishable from the best: " + (", ".join(self.best) or "there is no method"))
-        for panel in self.panels.values():
-            rows = panel.table.head(SHOWN_ROWS).to_string(**wide)
-            more = (
-                ""
-                if len(panel.table) <= SHOWN_ROWS
-                else f"\n... and {len(panel.table) - SHOWN_ROWS} more rows"
-            )
-            parts.append(f"{panel.title}: {panel.sentence}{_in_brackets(panel.page)}\n{rows}{more}")
-        rows = self.findings.itertuples()
-        parts += [f"- {row.title}: {row.sentence}{_in_brackets(row.lesson)}" for row in rows]
-        lacking = ", ".join(f"{name} {n}" for name, n in self.missing.items())
-        n = len(self.findings)
-        parts.append(f"{n} finding{'s' * (n != 1)}; missing values: {lacking or 'none'}")
-        return "\n\n".join([*parts, f"May be quoted: {self.quote}", f"May not be quoted: {self.no_quote}"])
+        return _audit_text(self)
 
     def _repr_html_(self):
-        return self._html(_html_name)
-
-    def _html(self, page_link):
-        html = _html_table(self.shown_prr())
-        columns = _html_columns(self.columns) if self.columns else ""
-        for panel in self.panels.values():
-            told = f"<p>{escape(panel.sentence)}{page_link(panel.page)}</p>"
-            html += f"<h3>{escape(panel.title)}</h3>{told}{_html_table(panel.table)}"
-        found = "".join(
-            f"<li><b>{escape(row.title)}</b>: {escape(row.sentence)}{page_link(row.lesson)}</li>"
-            for row in self.findings.itertuples()
-        )
-        quotes = f"<p><b>May be quoted:</b> {escape(self.quote)}</p>"
-        quotes += f"<p><b>May not be quoted:</b> {escape(self.no_quote)}</p>"
-        return (
-            f"{columns}<h3>{self.n} texts</h3>{quotes}<ul>{found or '<li>no pitfall found</li>'}</ul>{html}"
-        )
+        return _audit_html(self, _html_name)
 
     def page(self, title: str = "Audit") -> str:
         "A page of HTML that stands alone."
-        style = (
-            "body{font:16px/1.5 system-ui;max-width:72rem;margin:2rem auto;padding:0 1rem;"
-            "color-scheme:light dark}"
-            "body{overflow-wrap:anywhere}td,th{padding:.1rem .6rem;text-align:right;overflow-wrap:normal}"
-            ".words td,.words th{text-align:left}"
-        )
-        return (
-            f"<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' "
-            f"content='width=device-width'><title>{escape(title)}</title><style>{style}</style>"
-            f"<h1>{escape(title)}</h1>{self._html(_html_link)}</html>\n"
-        )
+        return _audit_page(self, title)
 
 # %% ../../nbs/11_report/06_audit.ipynb #673ae064
 def _too_few_kinds(used, qualities):
@@ -612,6 +629,16 @@ def _named(df, names, what):
     return df[names]
 
 
+def _missing_values(audited):  # Column -> how many texts have no value in it
+    values = pd.concat([audited.quality, audited.uncertainty], axis=1)
+    return {name: int(number) for name, number in values.isna().sum().items() if number}
+
+
+def _found_panels(audited):  # Name -> `Panel`, of those that have something to say
+    panels = {name: find(audited) for name, find in audit_panels().items()}
+    return {name: panel for name, panel in panels.items() if panel is not None}
+
+
 def _findings(audited):
     rows = [
         dict(
@@ -628,6 +655,27 @@ def _findings(audited):
     return pd.DataFrame(rows, columns=["pitfall", "title", "columns", "sentence", "lesson", "numbers"])
 
 # %% ../../nbs/11_report/06_audit.ipynb #e2bef700-1
+def _audited_scores(used):  # `Audited` of the `UsedColumns` of a table
+    df, truth, length, document = used.df, used.truth, used.length, used.document
+    quality = _named(df, used.quality, "quality")
+    if truth is not None:
+        quality = _named(df, [truth], "truth").join(quality.drop(columns=truth, errors="ignore"))
+    sure = -score_frame(_named(df, used.confidence, "confidence"), "confidence")
+    unsure = score_frame(_named(df, used.uncertainty, "uncertainty"), "uncertainty").join(sure)
+    if not quality.shape[1] or not unsure.shape[1]:
+        raise _too_few_kinds(used, quality.shape[1])
+    main = truth or quality.columns[0]
+    return Audited(
+        quality=score_frame(quality, "quality"),
+        uncertainty=unsure,
+        main=main,
+        length=None if length is None else _named(df, [length], "length")[length].astype(float),
+        document=None if document is None else _named(df, [document], "document")[document],
+        turned=tuple(sure),
+        by_people=truth is not None or role_of(main) == "truth",
+    )
+
+# %% ../../nbs/11_report/06_audit.ipynb #42eb3870
 def audit(
     df: pd.DataFrame,  # One row per text
     uncertainty=(),  # Columns where larger is less certain; by name where this and confidence are left out
@@ -655,30 +703,15 @@ def audit(
     1.0
     """
     used = used_columns(df, uncertainty, quality, confidence, truth, length, document)
-    df, truth, length, document = used.df, used.truth, used.length, used.document
-    quality = _named(df, used.quality, "quality")
-    if truth is not None:
-        quality = _named(df, [truth], "truth").join(quality.drop(columns=truth, errors="ignore"))
-    sure = -score_frame(_named(df, used.confidence, "confidence"), "confidence")
-    unsure = score_frame(_named(df, used.uncertainty, "uncertainty"), "uncertainty").join(sure)
-    if not quality.shape[1] or not unsure.shape[1]:
-        raise _too_few_kinds(used, quality.shape[1])
-    quality = score_frame(quality, "quality")
-    sizes = None if length is None else _named(df, [length], "length")[length].astype(float)
-    documents = None if document is None else _named(df, [document], "document")[document]
-    main = truth or quality.columns[0]
-    by_people = truth is not None or role_of(main) == "truth"
-    audited = Audited(quality, unsure, main, sizes, documents, tuple(sure), by_people)
-    missing = {name: int(n) for name, n in pd.concat([quality, unsure], axis=1).isna().sum().items() if n}
-    panels = {name: find(audited) for name, find in audit_panels().items()}
+    audited = _audited_scores(used)
     return Audit(
-        len(df),
-        audited.prr,
-        audited.best,
-        {name: panel for name, panel in panels.items() if panel is not None},
-        missing,
-        _findings(audited),
-        _quotable(audited),
-        not_quotable(audited),
-        used,
+        n=len(df),
+        prr=audited.prr,
+        best=audited.best,
+        panels=_found_panels(audited),
+        missing=_missing_values(audited),
+        findings=_findings(audited),
+        quote=_quotable(audited),
+        no_quote=not_quotable(audited),
+        columns=used,
     )

@@ -188,6 +188,14 @@ def _licences(plan):  # 'facebook/bart-large-cnn (mit)'; those of a folder here 
     return named
 
 
+def _file_row(bank, plan, table):  # A line of the data card: one file of scores
+    kinds = [reg[name].kind for name in table if name != "sample"]
+    return (
+        f"| scores/{bank}.parquet | {plan.dataset} | {plan.generator.name} | {len(table)} | "
+        f"{kinds.count('nlg')} | {kinds.count('ue')} |"
+    )
+
+
 def _stands_for(models, stand_ins):
     if not stand_ins:
         return "The models and datasets are those of He et al. (2024)."
@@ -206,13 +214,8 @@ def _data_card(
     "Data card of exported scores: what they are, how they were made, and under which licences."
     plan = run_plan(profile)
     models, stand_ins = models_of_profile(profile_settings(profile).banks)
-    kinds = {bank: [reg[name].kind for name in table if name != "sample"] for bank, table in tables.items()}
     plans = {bank: bank_plan(profile, bank) for bank in tables}
-    files = [
-        f"| scores/{bank}.parquet | {plans[bank].dataset} | {plans[bank].generator.name} | {len(table)} | "
-        f"{kinds[bank].count('nlg')} | {kinds[bank].count('ue')} |"
-        for bank, table in tables.items()
-    ]
+    files = [_file_row(bank, plans[bank], table) for bank, table in tables.items()]
     versions = [f"{name} {version}" for name, version in library_versions().items()]
     licences = [
         DATASET_LICENCES.get(plan.data.partition(":")[0], "see its source") for plan in plans.values()

@@ -19,16 +19,8 @@ from .chapters import save_page
 from .plots import save_figure
 
 # %% ../../nbs/11_report/05_pages.ipynb #a794077d
-class Page:
-    """A chapter of the report while its notebook runs
-
-    Examples
-    --------
-    >>> from uetrust.report.pages import Page
-    >>> page = Page("my_study", out="runs/mine")
-    >>> page.name
-    'my_study'
-    """
+class _Paragraphs:
+    "Sentences of a chapter, kept for the report and shown in the notebook"
 
     def __init__(
         self,
@@ -67,6 +59,10 @@ class Page:
         self.answered = next(filter(None, sentences), "")
         return self.say(*sentences)
 
+# %% ../../nbs/11_report/05_pages.ipynb #48943049
+class _Exhibits(_Paragraphs):
+    "Tables and figures of a chapter, kept as files and shown in the notebook"
+
     def table(
         self,
         frame: pd.DataFrame,  # Numbers, written in full
@@ -101,6 +97,18 @@ class Page:
         if caption:
             self.figures[path.name] = caption
         return reduced_copy(f"{path}.png")
+
+# %% ../../nbs/11_report/05_pages.ipynb #43fa4799
+class Page(_Exhibits):
+    """A chapter of the report while its notebook runs
+
+    Examples
+    --------
+    >>> from uetrust.report.pages import Page
+    >>> page = Page("my_study", out="runs/mine")
+    >>> page.name
+    'my_study'
+    """
 
     def picture(
         self,

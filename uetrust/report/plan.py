@@ -35,6 +35,8 @@ from ..data.download import cache_dir, hub_problem, is_offline
 from ..models.gguf import converted_folder
 from ..nlg.likelihood import NARCISSISM_MODELS
 from ..papers.fflm.live import BASELINE_SCORES
+
+# %% ../../nbs/11_report/07_plan.ipynb #abc834f6
 from uetrust.papers.he2024.own_tables import (
     PAPER_MODELS,
     REGISTERED_METHODS,
@@ -449,51 +451,80 @@ def _metric_checkpoint(group, models):  # As `uetrust.scoring.metrics` finds it
     return None if key is None or key[2] in ("server", "spacy") else key[0]
 
 # %% ../../nbs/11_report/07_plan.ipynb #ba0d288e-2
+class _Shapes:
+    "Shapes of checkpoints; the unknown ones are collected"
+
+    def __init__(self):
+        self.unknown = {}  # Checkpoint -> None, in the order of the first use
+
+    def __call__(self, checkpoint):  # None without a checkpoint or a known shape
+        found = checkpoint_shape(str(checkpoint)) if checkpoint else None
+        if checkpoint and not found:
+            self.unknown[str(checkpoint)] = None
+        return found
+
+
+def _stage_costs(plan, generator, lengths, own, nli, encoder):  # Stage -> `Cost` of one source
+    stages = {}
+    if own:
+        train = (_number_of(plan.train) + _number_of(plan.background)) / max(_number_of(plan.data), 1)
+        writes = not generator.black_box or bool(generator.serve)
+        stages = generator_costs(own, lengths, generator, train, writes)
+    return stages | comparison_costs(nli, encoder, lengths, generator, len(plan.relevance))
+
+
+def _families_compared(plan):  # Families of the statistics that compare texts of a bank
+    compared = set(steps_without_samples(plan.generator)[0].compare) & plan.steps
+    return {STATISTICS[name].family for name in compared}
+
+# %% ../../nbs/11_report/07_plan.ipynb #b02bfa38
+def _metric_costs(plan, lengths, shape):  # Checkpoint -> `Cost` of one text
+    costs, models = {}, _models_of_plan(plan)
+    for group, needs in _metric_groups(reg.of("nlg"), _dataset_columns(plan), models).items():
+        checkpoint = _metric_checkpoint(group, models)
+        if checkpoint and (found := shape(checkpoint)):
+            cost = metric_cost(group, needs, found, lengths)
+            costs[str(checkpoint)] = costs.get(str(checkpoint), Cost(0, 0)).plus(cost)
+    return costs
+
+
+def _requests_of(generator, sources, lengths):  # Requests, prompt tokens and reply tokens
+    if not generator.endpoint:
+        return 0, 0, 0
+    samples = generator.decoding.samples
+    questions = sum(bool(question) for question in (generator.verbal_1s, generator.verbal_2s))
+    calls = 1 + math.ceil(samples / (generator.per_call or max(samples, 1)))
+    requests = sources * (calls + questions)
+    replies = sources * lengths.summary * (1 + samples + questions)
+    return requests, requests * (lengths.source + 40), replies
+
+# %% ../../nbs/11_report/07_plan.ipynb #fbba362d
 def _bank_work(
     plan: BankPlan,  # Of a bank
-    with_metrics: bool = True,  # Banks of a cross evaluation have none
+    with_metrics: bool = True,  # False for the banks of a cross evaluation, which have none
 ) -> _BankWork:
     "Work of one bank, from the shapes of its models."
     generator, _ = steps_without_samples(plan.generator)
-    sources, samples, unknown = _number_of(plan.data), generator.decoding.samples, []
+    sources, samples, shape = _number_of(plan.data), generator.decoding.samples, _Shapes()
     limits = generator.decoding.max_prompt or 1024, generator.decoding.max_new_tokens
     lengths = dataset_lengths(plan.data, *limits)
-
-    def shape(checkpoint):
-        found = checkpoint_shape(str(checkpoint)) if checkpoint else None
-        unknown.extend([str(checkpoint)] * bool(checkpoint and not found))
-        return found
-
     own = shape(generator.read_by or generator.serve)
-    train = (_number_of(plan.train) + _number_of(plan.background)) / max(sources, 1)
-    stages = {}
-    if own:
-        writes = not generator.black_box or bool(generator.serve)
-        stages = generator_costs(own, lengths, generator, train, writes)
-    compared = set(generator.compare) & plan.steps
-    families = {STATISTICS[name].family for name in compared}
+    families = _families_compared(plan)
     nli = shape(split_labels(plan.nli)[0]) if "nli" in families else None
     encoder = shape(plan.encoder) if "embedding" in families else None
-    stages |= comparison_costs(nli, encoder, lengths, generator, len(plan.relevance))
-    metrics, models = {}, _models_of_plan(plan) if with_metrics else {}
-    groups = _metric_groups(reg.of("nlg"), _dataset_columns(plan), models) if with_metrics else {}
-    for group, wanted in groups.items():
-        checkpoint = _metric_checkpoint(group, models)
-        if checkpoint and (found := shape(checkpoint)):
-            cost = metric_cost(group, wanted, found, lengths)
-            metrics[str(checkpoint)] = metrics.get(str(checkpoint), Cost(0, 0)).plus(cost)
-    requests = tokens_in = tokens_out = 0
-    if generator.endpoint:
-        calls = 1 + math.ceil(samples / (generator.per_call or max(samples, 1)))
-        asked = sum(bool(question) for question in (generator.verbal_1s, generator.verbal_2s))
-        requests = sources * (calls + asked)
-        tokens_in = sources * (calls + asked) * (lengths.source + 40)
-        tokens_out = sources * lengths.summary * (1 + samples + asked)
-    disk = sources * stored_bytes([*stages, "texts"], own, lengths, samples, encoder)
-    work = (_scale(stages, sources), _scale(metrics, sources))
-    texts = sources * (1 + samples)
+    stages = _stage_costs(plan, generator, lengths, own, nli, encoder)
+    metrics = _metric_costs(plan, lengths, shape) if with_metrics else {}
+    requests, tokens_in, tokens_out = _requests_of(generator, sources, lengths)
     return _BankWork(
-        sources, texts, *work, requests, tokens_in, tokens_out, list(dict.fromkeys(unknown)), disk
+        sources=sources,
+        texts=sources * (1 + samples),
+        stages=_scale(stages, sources),
+        metrics=_scale(metrics, sources),
+        requests=requests,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        unknown=list(shape.unknown),
+        disk=sources * stored_bytes([*stages, "texts"], own, lengths, samples, encoder),
     )
 
 # %% ../../nbs/11_report/07_plan.ipynb #ba0d288e-3
@@ -568,9 +599,13 @@ def _threshold_costs(profile_name, lengths):
 WEIGHTS_SHARE = 0.9  # Of a card's memory that accelerate gives to weights
 
 # %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-1
+def _checkpoint_bytes(needs):  # Checkpoint -> bytes of its weights, 0 where they are not known
+    return {need.name: need.about["bytes"] or 0 for need in needs if need.kind == "checkpoint"}
+
+
 @dataclass(frozen=True)
-class _RunPlan:
-    "What a profile would compute, need and cost"
+class _PlanContents:
+    "What a profile would compute and need, and what of it is missing"
 
     profile: str
     cells: pd.DataFrame  # From `_fillable_cells`
@@ -594,8 +629,89 @@ class _RunPlan:
     def too_large(self) -> dict:
         "Checkpoints that one card does not hold, and how many of them do together."
         room = WEIGHTS_SHARE * named_card(self.card).memory
-        sizes = {need.name: need.about["bytes"] or 0 for need in self.needs if need.kind == "checkpoint"}
+        sizes = _checkpoint_bytes(self.needs)
         return {name: math.ceil(size / room) for name, size in sizes.items() if size > room}
+
+# %% ../../nbs/11_report/07_plan.ipynb #ae371f91
+def _need_dict(need):  # In the types of JSON
+    return dict(name=need.name, used_by=list(need.used_by), problem=need.problem) | need.about
+
+
+def _bank_dict(plan, name):  # Work of one bank of a `_RunPlan`, in the types of JSON
+    bank, work, methods, metrics = plan.banks[name]
+    costs = work.stages | work.metrics
+    return dict(
+        bank=name,
+        dataset=bank.dataset,
+        generator=bank.generator.name,
+        sources=work.sources,
+        texts=work.texts,
+        passes=list(bank.generator.passes),
+        methods=len(methods),
+        metrics=len(metrics),
+        requests=work.requests,
+        flops={stage: cost.flops for stage, cost in costs.items()},
+        bytes={stage: cost.bytes for stage, cost in costs.items()},
+        hours=round(plan.hours(costs.values()), 4),
+        disk=round(work.disk),
+        no_shape=work.unknown,
+    )
+
+# %% ../../nbs/11_report/07_plan.ipynb #f91d1bc2
+def _total_dict(plan):  # Sums over the banks, studies and servers of a `_RunPlan`
+    works = [work for _, work, _, _ in plan.banks.values()]
+    costs = [cost for work in works for cost in (*work.stages.values(), *work.metrics.values())]
+    costs += [cost for study in plan.studies.values() for cost in study.values()]
+    servers = [need.about for need in plan.needs if need.kind == "server"]
+    return dict(
+        texts=sum(work.texts for work in works),
+        flops=sum(cost.flops for cost in costs),
+        bytes=sum(cost.bytes for cost in costs),
+        hours=round(plan.hours(costs), 2),
+        disk=round(sum(work.disk for work in works)),
+        checkpoints=sum(_checkpoint_bytes(plan.needs).values()),
+        requests=sum(about["requests"] for about in servers),
+        price=round(sum(about["price"] for about in servers), 2),
+    )
+
+
+def _table_counts(cells, keys):
+    return [
+        dict(zip(keys, key if isinstance(key, tuple) else (key,)))
+        | dict(
+            cells=len(table),
+            filled=int(table["filled"].sum()),
+            lacking=list(dict.fromkeys(table.loc[~table["filled"].astype(bool), "why"]))[:8],
+        )
+        for key, table in cells.groupby(keys if len(keys) > 1 else keys[0], sort=False)
+    ]
+
+# %% ../../nbs/11_report/07_plan.ipynb #82aea562
+def _plan_dict(plan):  # A `_RunPlan` in the types of JSON
+    filled = plan.cells[plan.cells["filled"]]
+    return dict(
+        profile=plan.profile,
+        card=plan.card,
+        stand_ins=plan.stand_ins,
+        metrics=sorted({*filled["row"]}, key=list(REGISTERED_METRICS).index),
+        methods=sorted({*filled["column"]}, key=list(REGISTERED_METHODS).index),
+        cells=len(plan.cells),
+        cells_filled=int(plan.cells["filled"].sum()),
+        tables=_table_counts(plan.cells, ["table"]),
+        other_papers=_table_counts(plan.others, ["paper", "table"]),
+        banks=[_bank_dict(plan, name) for name in plan.banks],
+        studies={study: round(plan.hours(costs.values()), 4) for study, costs in plan.studies.items()},
+        checkpoints=[_need_dict(need) for need in plan.needs if need.kind == "checkpoint"],
+        too_large=plan.too_large,
+        servers=[_need_dict(need) for need in plan.needs if need.kind == "server"],
+        data=[_need_dict(need) for need in plan.needs if need.kind == "data"],
+        missing=plan.problems,
+        total=_total_dict(plan),
+    )
+
+# %% ../../nbs/11_report/07_plan.ipynb #55759f37
+class _RunPlan(_PlanContents):
+    "What a profile would compute, need and cost"
 
     def check(self):
         "Raise `Stopped` with the whole list when something needed is not to be had."
@@ -611,82 +727,7 @@ class _RunPlan:
 
     def to_dict(self) -> dict:
         "Everything, in the types of JSON."
-        named = sorted({*self.cells.loc[self.cells["filled"], "row"]}, key=list(REGISTERED_METRICS).index)
-        methods = sorted(
-            {*self.cells.loc[self.cells["filled"], "column"]}, key=list(REGISTERED_METHODS).index
-        )
-        return dict(
-            profile=self.profile,
-            card=self.card,
-            stand_ins=self.stand_ins,
-            metrics=named,
-            methods=methods,
-            cells=len(self.cells),
-            cells_filled=int(self.cells["filled"].sum()),
-            tables=_table_counts(self.cells, ["table"]),
-            other_papers=_table_counts(self.others, ["paper", "table"]),
-            banks=[self._bank(name) for name in self.banks],
-            studies={study: round(self.hours(costs.values()), 4) for study, costs in self.studies.items()},
-            checkpoints=[self._need(need) for need in self.needs if need.kind == "checkpoint"],
-            too_large=self.too_large,
-            servers=[self._need(need) for need in self.needs if need.kind == "server"],
-            data=[self._need(need) for need in self.needs if need.kind == "data"],
-            missing=self.problems,
-            total=self._total(),
-        )
-
-    @staticmethod
-    def _need(need):
-        return dict(name=need.name, used_by=list(need.used_by), problem=need.problem) | need.about
-
-    def _bank(self, name):
-        plan, work, methods, metrics = self.banks[name]
-        costs = work.stages | work.metrics
-        return dict(
-            bank=name,
-            dataset=plan.dataset,
-            generator=plan.generator.name,
-            sources=work.sources,
-            texts=work.texts,
-            passes=list(plan.generator.passes),
-            methods=len(methods),
-            metrics=len(metrics),
-            requests=work.requests,
-            flops={stage: cost.flops for stage, cost in costs.items()},
-            bytes={stage: cost.bytes for stage, cost in costs.items()},
-            hours=round(self.hours(costs.values()), 4),
-            disk=round(work.disk),
-            no_shape=work.unknown,
-        )
-
-    def _total(self):
-        works = [work for _, work, _, _ in self.banks.values()]
-        costs = [cost for work in works for cost in (*work.stages.values(), *work.metrics.values())]
-        costs += [cost for study in self.studies.values() for cost in study.values()]
-        servers = [need.about for need in self.needs if need.kind == "server"]
-        sizes = {need.name: need.about["bytes"] or 0 for need in self.needs if need.kind == "checkpoint"}
-        return dict(
-            texts=sum(work.texts for work in works),
-            flops=sum(cost.flops for cost in costs),
-            bytes=sum(cost.bytes for cost in costs),
-            hours=round(self.hours(costs), 2),
-            disk=round(sum(work.disk for work in works)),
-            checkpoints=sum(sizes.values()),
-            requests=sum(about["requests"] for about in servers),
-            price=round(sum(about["price"] for about in servers), 2),
-        )
-
-# %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-2
-def _table_counts(cells, keys):
-    return [
-        dict(zip(keys, key if isinstance(key, tuple) else (key,)))
-        | dict(
-            cells=len(table),
-            filled=int(table["filled"].sum()),
-            lacking=list(dict.fromkeys(table.loc[~table["filled"].astype(bool), "why"]))[:8],
-        )
-        for key, table in cells.groupby(keys if len(keys) > 1 else keys[0], sort=False)
-    ]
+        return _plan_dict(self)
 
 # %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-3
 def _banks_of(profile_name):
@@ -746,6 +787,25 @@ def _server_needs(profile_name, plans, works, scored):
     return [_server_need(*found) for found in asked.values()]
 
 # %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-5
+def _planned_bank(plan, work, scored):  # `BankPlan`, `_BankWork`, names of methods and of metrics
+    methods = [name for name in reg.of("ue") if not _missing_steps(name, plan)]
+    columns, scorers = _dataset_columns(plan), _models_of_plan(plan)
+    names = metric_names("summaries") if scored else []
+    return plan, work, methods, [name for name in names if not missing_inputs(name, columns, scorers)]
+
+
+def _needs_of(profile_name, plans, works, scored):  # `_Need`s of a profile
+    users, data_users = _checkpoint_users(profile_name, plans, scored), {}
+    for bank, plan in plans.items():
+        for data in (plan.data, plan.train, plan.background):
+            _add_user(data_users, data, bank)
+    stored = all(_data_need(data, (), "").about["at_hand"] for data in data_users)
+    hub = "" if stored and all(map(_is_at_hand, users)) else hub_problem()
+    needs = [_checkpoint_need(name, who, hub) for name, who in users.items()]
+    needs += _server_needs(profile_name, plans, works, scored)
+    return needs + [_data_need(data, who, hub) for data, who in data_users.items()]
+
+# %% ../../nbs/11_report/07_plan.ipynb #7bc6c0e8
 def run_plan(
     profile_name: str,  # Section of settings.ini
     card: str = "h100",  # Of `uetrust.scoring.costs.CARDS`
@@ -767,28 +827,16 @@ def run_plan(
     plans, scored = _banks_of(profile_name)
     models, stand_ins = models_of_profile(plans)
     works = {bank: _bank_work(plan, bank in scored) for bank, plan in plans.items()}
-    banks = {}
-    for bank, plan in plans.items():
-        methods = [name for name in reg.of("ue") if not _missing_steps(name, plan)]
-        columns, scorers = _dataset_columns(plan), _models_of_plan(plan)
-        metrics = [
-            name
-            for name in metric_names("summaries")
-            if bank in scored and not missing_inputs(name, columns, scorers)
-        ]
-        banks[bank] = plan, works[bank], methods, metrics
-    users, data_users = _checkpoint_users(profile_name, plans, scored), {}
-    for bank, plan in plans.items():
-        for data in (plan.data, plan.train, plan.background):
-            _add_user(data_users, data, bank)
-    stored = all(_data_need(data, (), "").about["at_hand"] for data in data_users)
-    hub = "" if stored and all(map(_is_at_hand, users)) else hub_problem()
-    needs = [_checkpoint_need(name, who, hub) for name, who in users.items()]
-    needs += _server_needs(profile_name, plans, works, scored)
-    needs += [_data_need(data, who, hub) for data, who in data_users.items()]
-    cells = _fillable_cells(plans, models) if plans else _fillable_cells({}).head(0)
-    others, studies = _other_paper_cells(profile_name), _study_costs(profile_name)
-    return _RunPlan(profile_name, cells, others, stand_ins, banks, needs, card, studies)
+    return _RunPlan(
+        profile=profile_name,
+        cells=_fillable_cells(plans, models) if plans else _fillable_cells({}).head(0),
+        others=_other_paper_cells(profile_name),
+        stand_ins=stand_ins,
+        banks={bank: _planned_bank(plan, works[bank], bank in scored) for bank, plan in plans.items()},
+        needs=_needs_of(profile_name, plans, works, scored),
+        card=card,
+        studies=_study_costs(profile_name),
+    )
 
 # %% ../../nbs/11_report/07_plan.ipynb #45dcad9b
 def plan_lines(

@@ -158,7 +158,7 @@ def _panel_picture(
         f'<text x="8" y="38" font-size="10" fill="#555">{escape(said)}</text>{zero}{"".join(rows)}</svg>'
     )
 
-
+# %% ../../nbs/11_report/13_playground.ipynb #6dc049d0
 @lru_cache(maxsize=1)
 def _widget_class():  # None without anywidget
     try:
@@ -173,6 +173,11 @@ def _widget_class():  # None without anywidget
         state = traitlets.Dict().tag(sync=True)
 
     return PanelWidget
+
+
+def _widget_view(widget):  # Part of a MIME bundle: the live view
+    bundle, *_ = widget._repr_mimebundle_()
+    return {kind: view for kind, view in bundle.items() if kind.endswith("widget-view+json")}
 
 
 def _kernel():  # Whether a notebook's front end listens
@@ -217,10 +222,7 @@ class _PlaygroundPanel:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         bundle = {"text/plain": repr(self), "image/svg+xml": _panel_picture(self.panel, self.state)}
-        if not self.widget:
-            return bundle
-        live = self.widget._repr_mimebundle_()
-        return bundle | {k: v for k, v in live[0].items() if k.endswith("widget-view+json")}, {}
+        return (bundle | _widget_view(self.widget), {}) if self.widget else bundle
 
 # %% ../../nbs/11_report/13_playground.ipynb #d88d6932-3
 def playground(

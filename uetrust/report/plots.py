@@ -54,7 +54,7 @@ def _frame_style(rho, q, few, alpha):  # Line width, style and colour of the fra
         return (2.2 if few else 0.8), "-", "black"
     return (1.2 if few else 0.5), ":", "white" if abs(rho) > 0.55 else "black"
 
-# %% ../../nbs/11_report/01_plots.ipynb #90255572-1
+
 def _add_boxes(ax, corners, side, **style):  # As one path: thousands of patches take seconds and megabytes
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -65,6 +65,12 @@ def _add_boxes(ax, corners, side, **style):  # As one path: thousands of patches
     ax.add_patch(PathPatch(Path(vertices, np.tile(codes, len(corners))), **style))
 
 
+def _hatch_cells(ax, inside):  # Hatch the cells where a table of truth values says so
+    if inside is not None and inside.to_numpy().any():
+        corners = np.argwhere(inside.to_numpy())[:, ::-1]
+        _add_boxes(ax, corners, 1, fill=False, hatch="////", ec="#999999", lw=0, alpha=0.7)
+
+# %% ../../nbs/11_report/01_plots.ipynb #90255572-1
 def _frame_significant(ax, tidy, columns, rows, alpha):  # Frame the cells with p < alpha
     few, frames = len(columns) <= 31, {}
     for a, b, rho, p, q in tidy[["label_a", "label_b", "rho", "p", "q"]].itertuples(index=False):
@@ -189,9 +195,7 @@ def plot_prr(
     style = dict(vmin=-1, vmax=1, cmap="RdBu_r", fmt=".2f", annot_kws=dict(size=8), linewidths=0.5)
     style |= dict(rasterized=not few, xticklabels=False, yticklabels=False)
     sns.heatmap(table, annot=few, ax=ax, cbar_kws=dict(label=label), **style)
-    if inside is not None and inside.to_numpy().any():
-        corners = np.argwhere(inside.to_numpy())[:, ::-1]
-        _add_boxes(ax, corners, 1, fill=False, hatch="////", ec="#999999", lw=0, alpha=0.7)
+    _hatch_cells(ax, inside)
     ax.set_xticks(np.arange(columns) + 0.5, table.columns)
     ax.set_yticks(np.arange(rows) + 0.5, [(names or {}).get(row, row) for row in table.index], rotation=0)
     ax.set(ylabel="", title=title)

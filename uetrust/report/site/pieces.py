@@ -120,8 +120,8 @@ def _pack(png, target):
     Image.open(png).convert("RGB").save(target, "webp", lossless=True)
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #dad72bd3-1
-class Site:
-    "Folder of a report while its pages are written: what they show is copied into it"
+class _SiteFolder:
+    "Folder of a report, into which files of a run are copied"
 
     def __init__(
         self,
@@ -157,6 +157,27 @@ class Site:
             shutil.copyfile(source, target)
         return f"files/{path}"
 
+# %% ../../../nbs/11_report/14_site/03_pieces.ipynb #e301a180
+def _size_on_page(png):  # Width and height in pixels of the page
+    from PIL import Image
+
+    return (round(side * PIXELS) for side in Image.open(png).size)
+
+
+def _description(rows, caption, finding):  # Caption, alternative text and, of a large matrix, its main part
+    matrix = _as_matrix(rows)
+    alt = ". ".join(filter(None, [caption.rstrip("."), finding or _figure_finding(rows)])).rstrip(".")
+    heat = None if matrix is None else _heat_table(matrix)
+    return dict(caption=caption.rstrip("."), alt=f"{alt}.", heat=heat)
+
+
+def _numbers_of(path):  # Numbers next to a figure; one empty column where there are none
+    return pd.read_csv(path) if path.exists() else pd.DataFrame(dict(empty=[]))
+
+# %% ../../../nbs/11_report/14_site/03_pieces.ipynb #4238e73b
+class Site(_SiteFolder):
+    "Folder of a report while its pages are written: what they show is copied into it"
+
     def page_of(
         self,
         notebook: str,  # Path in the project
@@ -182,23 +203,16 @@ class Site:
         finding: str = "",  # Sentence for the alternative text; made from the numbers when empty
     ) -> dict:  # id, src, width, height (pixels of the page), caption, alt, csv, svg, heat
         "A figure as the templates show it."
-        from PIL import Image
-
-        width, height = (round(side * PIXELS) for side in Image.open(self.out / f"{stem}.png").size)
-        numbers = self.out / f"{stem}.csv"
-        rows = pd.read_csv(numbers) if numbers.exists() else pd.DataFrame(dict(empty=[]))
-        matrix = _as_matrix(rows)
-        alt = ". ".join(filter(None, [caption.rstrip("."), finding or _figure_finding(rows)])).rstrip(".")
+        width, height = _size_on_page(self.out / f"{stem}.png")
+        rows = _numbers_of(self.out / f"{stem}.csv")
         return dict(
             id=f"figure-{Path(stem).name}",
             src=self._drawing(stem),
             width=width,
             height=height,
-            caption=caption.rstrip("."),
-            alt=f"{alt}.",
             csv=self.file(f"{stem}.csv"),
             svg=self.file(f"{stem}.svg"),
-            heat=None if matrix is None else _heat_table(matrix),
+            **_description(rows, caption, finding),
         )
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #e586b0b1
