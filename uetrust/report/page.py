@@ -62,7 +62,7 @@ def _threshold_run_files(
 def notebooks_without_data(
     name: str,  # Profile
     out: Path,  # Its folder
-) -> dict:  # Notebook -> what it lacked
+) -> dict:  # Notebook -> what was missing
     "Notebooks that ended early because public data were not available."
     ending = ".missing.txt"
     return {
@@ -71,16 +71,16 @@ def notebooks_without_data(
     }
 
 # %% ../../nbs/11_report/03_page.ipynb #7bede722-2
-def _paths(want, lacks):  # Every path that `expected_files` asks for; lacks: notebooks that could not run
-    tables = [f"tables/table{int(name[1:]):02d}" for name in want["tables"]]
-    stems = [stem for stems in want["figures"].values() for stem in stems]
+def _paths(expected, unavailable):  # Paths of `expected_files`; unavailable: notebooks without data
+    tables = [f"tables/table{int(name[1:]):02d}" for name in expected["tables"]]
+    stems = [stem for stems in expected["figures"].values() for stem in stems]
     endings = (".csv", "_cells.csv", "_ranks.csv", "_means.csv", ".svg", ".png")
     return [
         *(f"{table}{ending}" for table in tables for ending in endings),
         *(f"figures/{stem}{ending}" for stem in stems for ending in (".csv", ".svg", ".png")),
-        *(("claims/claims.csv", "claims/verdicts.png", "claims/point.png") if want["claims"] else ()),
-        *(f"pages/{page}.json" for page in want["pages"] if page not in lacks),
-        *(path for notebook, path in want["runs"].items() if notebook not in lacks),
+        *(("claims/claims.csv", "claims/verdicts.png", "claims/point.png") if expected["claims"] else ()),
+        *(f"pages/{page}.json" for page in expected["pages"] if page not in unavailable),
+        *(path for notebook, path in expected["runs"].items() if notebook not in unavailable),
     ]
 
 
@@ -88,7 +88,7 @@ def missing_files(
     name: str,  # Profile
     out: Path,  # Its folder
 ) -> list:  # Paths relative to the folder
-    "Expected files that do not exist, except those that miss for lack of data."
+    "Expected files that do not exist, except those whose public data were not available."
     return [
         path
         for path in _paths(expected_files(name), notebooks_without_data(name, out))
@@ -116,15 +116,15 @@ OPENING = (
 def overview_figure(
     rows: pd.DataFrame,  # From `uetrust.papers.people.overview.people_overview`
 ):  # The figure
-    "What people say of four kinds of outputs, a panel each."
+    "Figure of what people say of four kinds of outputs, a panel each."
     about = {name: (kind.title, kind.scale) for name, kind in OUTPUT_KINDS.items()}
     return plot_interval_grid(rows.assign(group=rows["kind"]), about)
 
 # %% ../../nbs/11_report/03_page.ipynb #3404d848-2
 def opening_parts(
-    chapters: list,  # Those of the report: id, text, figures
-    named: list,  # Studies of the profile
-    lacks: dict,  # From `notebooks_without_data`
+    chapters: list,  # Chapters of the report, each with its id, text and figures
+    named: list,  # Names of the studies of the profile
+    without_data: dict,  # Notebook -> what was missing, from `notebooks_without_data`
 ) -> list:  # study, title, limit, sentence, figure (None without one), why (when there is no sentence)
     "Opening of the report: the studies of `OPENING` that the profile names."
     found, parts = {chapter["id"]: chapter for chapter in chapters}, []
@@ -132,9 +132,9 @@ def opening_parts(
         chapter = found.get(part.study, dict(text=[], figures=[]))
         shown = [figure for figure in chapter["figures"] if figure["id"] == f"figure-{part.figure}"]
         sentence = chapter.get("answer") or next(iter(chapter["text"]), "")
-        said = dict(sentence=sentence, figure=shown[0] if shown else None)
-        said["why"] = "" if said["sentence"] else lacks.get(part.study, "this run has not made it")
-        parts.append(dict(study=part.study, title=part.title, limit=part.limit) | said)
+        shows = dict(sentence=sentence, figure=shown[0] if shown else None)
+        shows["why"] = "" if shows["sentence"] else without_data.get(part.study, "this run has not made it")
+        parts.append(dict(study=part.study, title=part.title, limit=part.limit) | shows)
     return parts
 
 # %% ../../nbs/11_report/03_page.ipynb #755e719e

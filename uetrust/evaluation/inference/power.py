@@ -109,10 +109,9 @@ def _pilot_cells(
 def _planned(cells, value, ends, se, power, level, null_sd=None, size=np.nan):  # A row without names
     (lo, hi), root, per_unit = ends, np.sqrt(cells.units), cells.n / cells.units
     spread = dict(unit_sd=se * root, null_sd=(se if null_sd is None else null_sd) * root, size=size)
-    texts, nearest, farthest = (
-        np.ceil(per_unit * needed_units(effect, power=power, level=level, **spread))
-        for effect in (value, min(abs(lo), abs(hi)), max(abs(lo), abs(hi)))
-    )
+    effects = np.array([value, min(abs(lo), abs(hi)), max(abs(lo), abs(hi))])
+    units = needed_units(effects, power=power, level=level, **spread)
+    texts, nearest, farthest = np.ceil(per_unit * units)
     open_end = lo <= 0 <= hi
     row = dict(value=value, lo=lo, hi=hi, n=cells.n, units=cells.units) | spread
     row |= dict(power=study_power(value, units=cells.units, level=level, **spread), texts=texts)

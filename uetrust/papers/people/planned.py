@@ -110,7 +110,7 @@ def store_plans(
     "Make and store the tables about power, for translations."
     sets = {f"translations, {pair}": _judged_pair(pair) for pair in TRANSLATION_PAIRS}
     about = dict(command="make bench PART=power", draws=draws, seed=seed)
-    tables = dict(power=_planned_table(sets, draws, seed), pilots=_pilot_table(sets, seed=seed))
+    tables = dict(power=_planned_table(sets, draws, seed), pilots=_pilot_table(sets, min(draws, 200), seed))
     tables["annotators"] = _annotators_of_pairs()
     return [store_inference(name, table, **about) for name, table in tables.items()]
 
