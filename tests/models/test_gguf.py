@@ -102,8 +102,8 @@ def project(tmp_path):
 # What cannot be read
 def refused(capsys, path, tmp_path):
     "The line with which a command refuses a file"
-    asked = ["generate", str(tmp_path / "bank"), "--model", str(path), "--data", "bulletin:test:1"]
-    assert main(asked) == 2 and not (tmp_path / "bank").exists()
+    command = ["generate", str(tmp_path / "bank"), "--model", str(path), "--data", "bulletin:test:1"]
+    assert main(command) == 2 and not (tmp_path / "bank").exists()
     error = capsys.readouterr().err.splitlines()
     assert len([line for line in error if not line.startswith("note:")]) == 1
     return error[-1]
@@ -128,8 +128,9 @@ def test_a_file_that_is_none_is_refused(cache, tmp_path, capsys):
 
 def test_a_file_without_a_weight_is_refused(cache, tmp_path, capsys):
     path = write_gguf(tmp_path / "less.gguf", without=["blk.1.ffn_up.weight"])
-    message = refused(capsys, path, tmp_path)
-    assert "1 weights are missing, such as model.layers.1.mlp.up_proj.weight" in message
+    assert "1 weights are missing, such as model.layers.1.mlp.up_proj.weight" in refused(
+        capsys, path, tmp_path
+    )
 
 
 def test_an_unknown_architecture_is_named(cache, tmp_path, capsys):
@@ -204,9 +205,9 @@ def test_a_killed_conversion_is_never_used_and_leaves_nothing(cache, file):
 
 def test_two_processes_convert_once(cache, file):
     runs = [started(CONVERT, file) for _ in range(2)]
-    said = [run.communicate()[1].decode() for run in runs]
+    messages = [run.communicate()[1].decode() for run in runs]
     assert [run.returncode for run in runs] == [0, 0]
-    assert sum("is converted once" in text for text in said) == 1
+    assert sum("is converted once" in text for text in messages) == 1
     assert len([path for path in cache.iterdir() if path.is_dir()]) == 1
 
 

@@ -22,7 +22,7 @@ from uetrust.models.likelihoods import DIRECTIONS, UNIEVAL_QUESTIONS, directed_l
 from uetrust.models.load import load_model
 
 
-# What must not matter, and what must be said
+# What must not matter, and what must be reported
 @pytest.fixture(scope="module")
 def shipped():
     return load_model(root() / "data/models/tiny-bart", device="cpu")
@@ -72,7 +72,7 @@ def test_long_texts_of_the_second_file_are_cut_and_counted(reader, pairs):
     n = len(reader("seed_systems/models/tiny_bart").tokenizer(pair["source"], verbose=False).input_ids)
     assert (
         len(statistics["bart_logp_hypothesis_source"][0]) == 1024
-        and [lost.tolist() for lost in cut.values()] == [[n - 1024]] * 2
+        and [over.tolist() for over in cut.values()] == [[n - 1024]] * 2
     )
 
 
@@ -111,9 +111,9 @@ def test_no_question_gives_no_answer(t5):
 
 
 def test_the_window_is_an_option(t5):
-    asked = [UNIEVAL_QUESTIONS["coherence"].format(hypothesis="a", source="word " * 50)]
+    questions = [UNIEVAL_QUESTIONS["coherence"].format(hypothesis="a", source="word " * 50)]
     assert (
-        yes_no_probabilities(t5, asked, layout=Layout(window=30))[1][0]
+        yes_no_probabilities(t5, questions, layout=Layout(window=30))[1][0]
         > 0
-        == yes_no_probabilities(t5, asked)[1][0]
+        == yes_no_probabilities(t5, questions)[1][0]
     )

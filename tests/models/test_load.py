@@ -133,9 +133,9 @@ def test_without_accelerate_the_remedy_is_named(folders, monkeypatch):
 
 def test_a_device_map_that_nobody_can_read_is_refused_before_any_work(here, capsys):
     assert main([*FILL, "--device-map", "cuda:0"]) == 2
-    said = capsys.readouterr().err
-    assert "device_map is one of auto, balanced, balanced_low_0, sequential, or a JSON object" in said
-    assert "got 'cuda:0'" in said and not bank_of(here).exists()
+    message = capsys.readouterr().err
+    assert "device_map is one of auto, balanced, balanced_low_0, sequential, or a JSON object" in message
+    assert "got 'cuda:0'" in message and not bank_of(here).exists()
     with pytest.raises(ValueError, match=r"\[generator.broken\]: device_map is one of auto"):
         generator_settings("broken")
     with pytest.raises(ValueError, match="loaded by the server at http://127.0.0.1:1/v1: leave it out"):
@@ -143,8 +143,8 @@ def test_a_device_map_that_nobody_can_read_is_refused_before_any_work(here, caps
 
 
 def test_the_engine_gives_a_process_the_gpus_that_it_asks_for(here, capsys):
-    asked = (2, 0, 1), (2, 8, 1), (2, 8, 2), (2, 7, 2), (4, 2, 1)
-    assert [engine._processes(*sizes) for sizes in asked] == [2, 8, 4, 3, 4]
+    sizes_of = (2, 0, 1), (2, 8, 1), (2, 8, 2), (2, 7, 2), (4, 2, 1)
+    assert [engine._processes(*sizes) for sizes in sizes_of] == [2, 8, 4, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -166,10 +166,13 @@ def test_an_engine_that_cannot_be_is_refused_before_any_work(here, sizes, says, 
 
 def test_every_gpu_of_a_cluster_that_is_started_here_has_a_processor(monkeypatch):
     "A task asks for both, so with two processors only two of eight GPUs would work"
-    ray, asked = SimpleNamespace(is_initialized=lambda: False, init=lambda **given: asked.update(given)), {}
+    ray, options = (
+        SimpleNamespace(is_initialized=lambda: False, init=lambda **given: options.update(given)),
+        {},
+    )
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     assert engine._started(ray, engine._processes(2, 8, 1), 8)
-    assert (asked["num_cpus"], asked["num_gpus"]) == (8, 8)
+    assert (options["num_cpus"], options["num_gpus"]) == (8, 8)
 
 
 # The options of the commands
@@ -290,7 +293,7 @@ def test_a_bare_encoder_is_the_same_model_whenever_it_is_loaded(tmp_path):
     encoder().tokenizer.save_pretrained(tmp_path)
     assert fingerprint(load_model(tmp_path, device="cpu")) == fingerprint(
         load_model(tmp_path, device="cpu")
-    ), "a part the file lacks must not be drawn at random"
+    ), "a part that is missing from the file must not be drawn at random"
 
 
 def test_batches_cover_everything_within_the_budget():

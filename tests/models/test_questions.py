@@ -209,15 +209,15 @@ def test_an_answer_is_the_likeliest_token_at_each_step_and_its_answerability_tha
     got, _ = qs.written_answers(net, pairs)
     no = net.tokenizer("unanswerable").input_ids[0]
     for (q, t), (answer, p) in zip(pairs, got):
-        prompt, said = net.tokenizer(f"{q} </s> {t}").input_ids, [0]
-        while len(said) <= 20 and 1 not in said:
-            said.append(
-                net.model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([said]))
+        prompt, written = net.tokenizer(f"{q} </s> {t}").input_ids, [0]
+        while len(written) <= 20 and 1 not in written:
+            written.append(
+                net.model(input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([written]))
                 .logits[0, -1]
                 .argmax()
                 .item()
             )
-        assert answer == net.tokenizer.decode(said, skip_special_tokens=True).strip()
+        assert answer == net.tokenizer.decode(written, skip_special_tokens=True).strip()
         assert p == pytest.approx(
             1 - np.exp(score_tokens(net, [(prompt, [no])], Layout())[0].logp[0]), abs=TOL
         )
