@@ -117,7 +117,7 @@ def readings_sentence(
     if not same:
         return ""
     return (
-        f"`data/stored` holds what other models computed about these texts ({', '.join(same)}). A run copies it "
-        "where texts, models, code and libraries are the same, and computes it otherwise; `make stored` "
+        f"`data/stored` holds what other models computed about these texts ({', '.join(same)}). A run copies "
+        "it where texts, models, code and libraries are the same, and computes it otherwise; `make stored` "
         "computes it anew."
     )
