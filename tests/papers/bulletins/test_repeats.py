@@ -25,7 +25,7 @@ def test_spread_facts_are_medians_and_extremes_of_the_methods():
         [("a", 0.03, 0.1, 0.3, 0.2, 0.4), ("b", 0.1, 0.2, 0.6, 0.55, 0.7), ("c", 0.2, 0.3, 0.61, 0.4, 0.8)],
         columns=["method", "chance", "texts", "share", "share_lo", "share_hi"],
     )
-    facts = repeats.spread_facts(pd.concat([spread, spread[:1].assign(method="d", share=np.nan)]))
+    facts = repeats.seed_facts(pd.concat([spread, spread[:1].assign(method="d", share=np.nan)]))
     assert (facts.methods, facts.seed, facts.texts, facts.share) == (3, 0.1, 0.2, 0.6)
     assert (facts.steadiest, facts.seed_lo, facts.shakiest, facts.seed_hi) == ("a", 0.03, "c", 0.2)
     assert (facts.middle, facts.middle_lo, facts.middle_hi) == ("b", 0.55, 0.7)

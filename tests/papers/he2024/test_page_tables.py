@@ -108,7 +108,7 @@ def test_agreement_counts_equal_shares_of_the_shuffles():
     done = pd.DataFrame(verdicts | dict(same=[True, False, False, True], stability=[1.0, 0.2, 0.4, 0.6]))
     null = np.array([0.25, 0.5, 0.75, 0.5 - 1e-12])
     agreed = own_tables.VerdictAgreement(share=0.5, n=4, lo=0.3, hi=0.7, null=null, p=0.8)
-    facts = page_tables.agreement_facts(done, agreed)
+    facts = page_tables.verdict_facts(done, agreed)
     assert (facts.claims, facts.same, facts.share, facts.lo, facts.hi) == (4, 2, 0.5, 0.3, 0.7)
     assert (facts.as_many, facts.shuffles, facts.p, facts.stability) == (3, 4, 0.8, 0.5)
     assert (facts.held, facts.holds, facts.partly, facts.fails) == (3, 1, 1, 1)

@@ -52,7 +52,7 @@ def test_agreement_is_split_by_where_a_threshold_is_learned():
     by_set = pd.DataFrame(
         dict(rho=[0.5, -0.4, 0.9], best_by_auc=["ANLI", "Q2", "BLEU"], its_rank=[2.0, 10.0, 1.0]), list("xyz")
     )
-    facts = tables.agreement_facts(by_setting, by_set)
+    facts = tables.printed_rho_facts(by_setting, by_set)
     assert facts == ((0.9, 0.95), (0.6, 0.8), -0.4, "y", "Q2", 10, 0.9, "z")
 
 

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['KEYS_OF_LEVELS', 'RepeatedBanks', 'repeated_banks', 'with_base_scores', 'study_levels', 'level_sizes',
            'question_methods', 'rows_about', 'level_spreads', 'level_prr', 'paired_level_differences', 'question_prr',
-           'level_halves', 'half_facts', 'seeded', 'of_seeds', 'seed_rows', 'seed_ranks', 'SpreadFacts', 'spread_facts',
+           'level_halves', 'half_facts', 'seeded', 'of_seeds', 'seed_rows', 'seed_ranks', 'SeedFacts', 'seed_facts',
            'DifferenceFacts', 'difference_facts', 'SeedOrderFacts', 'seed_order_facts', 'seed_rank_facts',
            'source_rows', 'moved_by', 'moved_most']
 
@@ -310,7 +310,7 @@ def seed_ranks(
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 # %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #7914b0a4
-class SpreadFacts(NamedTuple):
+class SeedFacts(NamedTuple):
     "How far another seed moves a PRR, compared with other texts; SDs of a PRR"
 
     methods: int  # Methods that have a share
@@ -330,9 +330,9 @@ class SpreadFacts(NamedTuple):
     below: int  # Methods whose whole interval lies below a half
 
 # %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #6f9be265
-def spread_facts(
+def seed_facts(
     spread: pd.DataFrame,  # Rows of `level_spreads` about the seeds of one bank
-) -> SpreadFacts | None:  # None when no method has a share
+) -> SeedFacts | None:  # None when no method has a share
     "Variation of a PRR over seeds and over texts."
     known = spread.dropna(subset="share")
     if not len(known):
@@ -340,7 +340,7 @@ def spread_facts(
     by = known.set_index("method")
     share = by["share"]
     middle = by.index[(share - share.median()).abs().argmin()]
-    return SpreadFacts(
+    return SeedFacts(
         methods=len(by),
         seed=by["chance"].median(),
         steadiest=by["chance"].idxmin(),

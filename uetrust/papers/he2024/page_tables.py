@@ -8,7 +8,7 @@ __all__ = ['DECIDED', 'table_of', 'TableFacts', 'table_facts', 'first_places', '
            'shuffled_verdicts', 'method_spread', 'ClaimFacts', 'claim_facts', 'CorrelationFacts', 'correlation_facts',
            'FewMethodsFacts', 'few_methods_facts', 'NoiseFacts', 'noise_facts', 'OwnRun', 'own_run', 'missing_places',
            'filled_places', 'own_verdicts', 'decided_claims', 'verdict_table', 'ApplicableFacts', 'applicable_facts',
-           'Verdicts', 'tested_verdicts', 'verdicts_side_by_side', 'shuffle_table', 'AgreementFacts', 'agreement_facts',
+           'Verdicts', 'tested_verdicts', 'verdicts_side_by_side', 'shuffle_table', 'VerdictFacts', 'verdict_facts',
            'sign_verdicts', 'SignChangeFacts', 'sign_change_facts', 'undecided_notes', 'printed_banks', 'paper_results',
            'banks_with_scores', 'paper_frames', 'replacements', 'method_deviations', 'PrintFacts', 'print_facts']
 
@@ -469,7 +469,7 @@ def shuffle_table(
     return pd.DataFrame(dict(shuffle=range(len(share.null)), share=share.null, own=share.share))
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #c60bbaec
-class AgreementFacts(NamedTuple):
+class VerdictFacts(NamedTuple):
     "How often an own run agrees with the paper's verdicts"
 
     claims: int  # Claims that the paper and the run both decide
@@ -488,14 +488,14 @@ class AgreementFacts(NamedTuple):
     stability: float  # Share of the draws of texts in which a claim keeps its verdict, median
 
 # %% ../../../nbs/10_papers/01_he2024/07_page_tables.ipynb #3aa86e63
-def agreement_facts(
+def verdict_facts(
     done: pd.DataFrame,  # Claims that both decide, with stability; at least one
     agreed: VerdictAgreement,  # Agreement with its permutation test, from `tested_verdicts`
-) -> AgreementFacts:
+) -> VerdictFacts:
     "Counts of equal verdicts, next to those of shuffled names."
     held = done["printed"] == "holds"
     own = done.loc[held, "own"].value_counts()
-    return AgreementFacts(
+    return VerdictFacts(
         claims=agreed.n,
         same=int(done["same"].astype(bool).sum()),
         share=agreed.share,

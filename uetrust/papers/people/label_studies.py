@@ -162,7 +162,7 @@ def _cell_name(row):
 
 
 def interval_coverage_facts(
-    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.coverage_table`
+    table: pd.DataFrame,  # From `coverage_table` of the simulations
 ) -> CoverageFacts:
     "Coverage with metrics and with labels alone, and the cells that are outside of 93 to 97 %."
     found, alone = table["coverage_metrics"], table["coverage_alone"]
@@ -186,7 +186,7 @@ def interval_coverage_facts(
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #ec94a30c
 def variant_coverage(
-    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.variant_table`
+    table: pd.DataFrame,  # From `variant_table` of the simulations
 ) -> pd.DataFrame:  # target, n (as text), cells, lowest, mean, highest, outside (beyond Monte Carlo error)
     "Coverage of each variant over banks."
     documents = table["target"].str.contains("documents")
@@ -217,7 +217,7 @@ class ChooserFacts(NamedTuple):
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #8df079e8
 def chooser_facts(
-    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.chooser_table`
+    table: pd.DataFrame,  # From `chooser_table` of the simulations
 ) -> ChooserFacts:
     "Gain of drawing by importance, and in how many cells it is beyond chance."
     chosen, even = (table[f"coverage_{way}"] for way in ("chosen", "even"))
@@ -258,7 +258,7 @@ def plot_chooser(
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #c3e2975e
 def interval_coverage_sentence(
-    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.coverage_table`
+    table: pd.DataFrame,  # From `coverage_table` of the simulations
 ) -> str:
     "Coverage with metrics and with labels alone, in two sentences."
     facts = interval_coverage_facts(table)
@@ -271,7 +271,7 @@ def interval_coverage_sentence(
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #9102db6a
 def coverage_variants_sentence(
-    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.variant_table`
+    table: pd.DataFrame,  # From `variant_table` of the simulations
 ) -> str:
     "Coverage of AUROC, AURC and whole documents, in one sentence."
     each = "; ".join(
@@ -282,7 +282,7 @@ def coverage_variants_sentence(
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #840995f3
 def chooser_sentence(
-    table: pd.DataFrame,  # From `uetrust.dev.bench.coverage.chooser_table`
+    table: pd.DataFrame,  # From `chooser_table` of the simulations
 ) -> str:
     "Gain of drawing labels by importance, in one sentence."
     facts = chooser_facts(table)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['STUDY_SIZES', 'PEOPLE_LIMIT', 'REFERENCE_KINDS', 'chosen_pairs', 'methods_to_choose', 'metrics_to_choose_by',
-           'people_regret_rows', 'people_regret_table', 'pair_regret', 'automatic', 'RegretFacts',
+           'people_regret_rows', 'people_regret_table', 'pair_regret', 'automatic', 'PeopleRegretFacts',
            'people_regret_facts', 'shown_sizes', 'AllTextsFacts', 'all_texts_facts', 'judges_regret', 'one_judge_prr',
            'ranking_rows', 'JudgesFacts', 'judges_facts', 'ranking_range', 'word_level', 'WordFacts', 'word_facts',
            'reference_quality', 'reference_rows', 'reference_summary']
@@ -196,7 +196,7 @@ PEOPLE_LIMIT = (
 )
 
 
-class RegretFacts(NamedTuple):
+class PeopleRegretFacts(NamedTuple):
     "What the choice of a method loses in studies of one size, in PRR by people, with 95 % intervals"
 
     n: int  # Texts of a study
@@ -209,12 +209,12 @@ class RegretFacts(NamedTuple):
 def people_regret_facts(
     rows: pd.DataFrame,  # From `people_regret_rows`
     n: int = 100,  # Texts of a study
-) -> RegretFacts:
+) -> PeopleRegretFacts:
     "What choosing by a metric, by people and at random costs in studies of one size."
     here = rows[(rows["n"] == n) & rows["held_out"]]
     pooled = here[here["pair"] == "pooled"].set_index("metric")
     losses = {name: with_interval(pooled.loc[name], 3) for name in ("metrics", "people", "random")}
-    return RegretFacts(n=n, pairs=here["pair"].nunique() - 1, **losses)
+    return PeopleRegretFacts(n=n, pairs=here["pair"].nunique() - 1, **losses)
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #6a4fe592
 def shown_sizes(

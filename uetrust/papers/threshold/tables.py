@@ -6,8 +6,8 @@
 __all__ = ['SET_COLUMNS', 'LEARNED_ON', 'CLASSIFIER_WORDS', 'CASE_FACTS', 'CHECK_COLUMNS', 'PRINTED_MEASURES', 'DEFAULT_WAY',
            'WAYS_TO_LEARN', 'RHO_COLUMNS', 'PRIOR_COLUMNS', 'CompleteTexts', 'complete_texts', 'set_sizes',
            'case_facts', 'printed_checks', 'CheckFacts', 'check_facts', 'printed_rho', 'printed_agreement',
-           'AgreementFacts', 'agreement_facts', 'frank_runs', 'prior_shift', 'AllCasesFacts', 'all_cases_facts',
-           'DecisionAUCFacts', 'decision_auc_facts', 'SpreadFacts', 'spread_facts']
+           'PrintedRhoFacts', 'printed_rho_facts', 'frank_runs', 'prior_shift', 'AllCasesFacts', 'all_cases_facts',
+           'DecisionAUCFacts', 'decision_auc_facts', 'VarianceFacts', 'variance_facts']
 
 # %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #11db391d
 from typing import NamedTuple
@@ -146,7 +146,7 @@ def printed_agreement() -> pd.DataFrame:  # measure, row (setting or data set), 
     return pd.concat(parts, names=["measure", "row"]).reset_index()
 
 # %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #6b39d59a
-class AgreementFacts(NamedTuple):
+class PrintedRhoFacts(NamedTuple):
     "Spearman's rho of printed AUC and printed accuracy"
 
     own: tuple  # Lowest and highest, for means, when the threshold is learned on the data set itself
@@ -159,17 +159,17 @@ class AgreementFacts(NamedTuple):
     highest_set: str
 
 # %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #66275541-4
-def agreement_facts(
+def printed_rho_facts(
     by_setting: pd.DataFrame,  # From `printed_rho`, Table 4
     by_set: pd.DataFrame,  # From `printed_rho`, Table 2
-) -> AgreementFacts:  # Ranges of rho, and the data sets with the lowest and highest
+) -> PrintedRhoFacts:  # Ranges of rho, and the data sets with the lowest and highest
     "Where printed AUC predicts printed accuracy."
     own = by_setting.index.str.startswith("InData")
     ends = _ends(by_setting["rho"][own]), _ends(by_setting["rho"][~own])
     worst, best = by_set["rho"].idxmin(), by_set["rho"].idxmax()
     first, rank = by_set.loc[worst, ["best_by_auc", "its_rank"]]
     lowest, highest = _ends(by_set["rho"])
-    return AgreementFacts(*ends, lowest, worst, first, int(rank), highest, best)
+    return PrintedRhoFacts(*ends, lowest, worst, first, int(rank), highest, best)
 
 
 def _ends(values):  # Lowest and highest
@@ -247,7 +247,7 @@ def decision_auc_facts(
     return DecisionAUCFacts(_ends(released["rho_own_auc"]), _ends(released["rho_accuracy"]))
 
 # %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #5cc1b51d
-class SpreadFacts(NamedTuple):
+class VarianceFacts(NamedTuple):
     "Do metrics with widely spread scores gain ranks from AUC to accuracy?"
 
     texts: int
@@ -260,10 +260,10 @@ class SpreadFacts(NamedTuple):
     critical: float  # Smallest rho with p < 0.05
 
 # %% ../../../nbs/10_papers/04_threshold/03_tables.ipynb #5pr3ad01
-def spread_facts(
+def variance_facts(
     data: pd.DataFrame,  # dataset, label and metrics, from `uetrust.papers.threshold.released.frank_items`
     runs: pd.DataFrame,  # From `frank_runs`
-) -> SpreadFacts:  # By `DEFAULT_WAY` and the corrected protocol
+) -> VarianceFacts:  # By `DEFAULT_WAY` and the corrected protocol
     "Whether metrics with widely spread scores gain ranks from AUC to accuracy."
     mode, classifier = DEFAULT_WAY
     means = case_means(runs).query("layout == 'domain' and preset == 'principled'")
@@ -273,4 +273,4 @@ def spread_facts(
     narrow, wide = variance.idxmin(), variance.idxmax()
     ends = narrow, float(variance[narrow]), wide, float(variance[wide])
     rho = spearman(variance, gain).r
-    return SpreadFacts(len(data), len(gain), *ends, rho, critical_rho(len(gain), 0.05))
+    return VarianceFacts(len(data), len(gain), *ends, rho, critical_rho(len(gain), 0.05))
