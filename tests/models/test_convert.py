@@ -317,7 +317,7 @@ def test_names_that_only_look_like_a_trainers_are_refused(tmp_path, capsys):
 def test_what_does_not_fit_is_named(roberta, tmp_path, capsys):
     torch.save(dict(a=torch.ones(2)), tmp_path / "a.pth")
     bart = stand_ins.shipped("bart")
-    assert "weights that it does not know: a." in refused(
+    assert "weights that it does not have: a." in refused(
         capsys, "bartscore_para", tmp_path / "a.pth", tmp_path / "o", "--base", bart
     )
     assert "name the folder of the checkpoint it was trained from as base" in refused(
