@@ -100,19 +100,9 @@ class _ModelSettings:
     extra: str = ""
 
     @property
-    def black_box(self) -> bool:
-        "Whether a server generates the texts."
-        return bool(self.endpoint or self.serve)
-
-    @property
     def request_fields(self) -> dict:
         "Further fields of a request, from `extra`."
         return json.loads(self.extra) if self.extra else {}
-
-    @property
-    def read_by(self) -> str:
-        "Checkpoint that computes passes over the texts; '' where none does."
-        return self.reader if self.black_box else self.model
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #e6ec4de8
 @dataclass(frozen=True)
@@ -143,6 +133,16 @@ class GeneratorSettings(_ModelSettings):
     # itself
     verbal_scale: tuple[str, ...] = ()
     decoding: Decoding = Decoding()
+
+    @property
+    def black_box(self) -> bool:
+        "Whether a server generates the texts."
+        return bool(self.endpoint or self.serve)
+
+    @property
+    def read_by(self) -> str:
+        "Checkpoint that computes passes over the texts; '' where none does."
+        return self.reader if self.black_box else self.model
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-2
 def _given(name):
