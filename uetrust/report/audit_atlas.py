@@ -33,11 +33,11 @@ def atlas_values(
 
 def _atlas_sentence(
     table: pd.DataFrame,  # From `atlas_values`
-    method: str,  # Whose PRR it is
-    metric: str,  # Under which quality
-    found,  # `prr` of the same scores
+    method: str,  # Name of the uncertainty method
+    metric: str,  # Name of the quality metric
+    found,  # Result of `prr` for the same scores
 ) -> str:
-    "How far apart the definitions are for one method."
+    "Sentence on how far the definitions differ for one method."
     others = table[table["definition"] != "uetrust"].sort_values("prr", kind="stable")
     low, high = others.iloc[0], others.iloc[-1]
     return (
@@ -55,13 +55,13 @@ def atlas(audited):
     method = audited.main_prr["method"].iloc[0]
     columns = audited.quality[audited.main], audited.uncertainty[method]
     table = atlas_values(*columns)
-    told = _atlas_sentence(table, method, audited.main, prr(*columns, clusters=audited.document))
+    sentence = _atlas_sentence(table, method, audited.main, prr(*columns, clusters=audited.document))
     page = "nbs/experiments/inference/06_atlas.ipynb"
-    return Panel("PRR under the definitions of other code", table.drop(columns="source"), told, page)
+    return Panel("PRR under the definitions of other code", table.drop(columns="source"), sentence, page)
 
 # %% ../../nbs/11_report/09_audit_atlas.ipynb #b334bc72
 def plot_atlas(
-    values: pd.DataFrame,  # Definitions x methods, from `atlas_values`
+    values: pd.DataFrame,  # PRR, one row per definition and one column per method
 ):  # Axes
     "PRR of several methods under every definition, one line of dots for each definition."
     import matplotlib.pyplot as plt
@@ -79,10 +79,10 @@ def plot_atlas(
 
 # %% ../../nbs/11_report/09_audit_atlas.ipynb #b334bc72-1
 def orders_sentence(
-    values: pd.DataFrame,  # Definitions x methods; the first row is the reference
-    texts: int,  # How many they were computed on
+    values: pd.DataFrame,  # PRR, definitions x methods; the first row is the reference
+    texts: int,  # Number of texts behind each value
 ) -> str:
-    "What the choice of the definition does to the values and to the order of the methods."
+    "Sentence on what the choice of a definition does to the values and to the order of methods."
     first = values.iloc[0].rank()
     same = (values.rank(axis=1) == first).all(axis=1)
     widest = (values.max() - values.min()).idxmax()
@@ -101,13 +101,13 @@ def stored_cases() -> dict:  # seed, versions, cases: name -> quality, uncertain
 
 # %% ../../nbs/11_report/09_audit_atlas.ipynb #b334bc72-3
 def case_differences() -> pd.DataFrame:  # definition, source, cases, largest difference
-    "How far every definition is from its source's own code on the stored cases."
+    "Largest difference of every definition from its source's own code on the stored cases."
     rows = []
     for name, known in PRR_DEFINITIONS.items():
         cases = [case for case in stored_cases()["cases"].values() if name in case["values"]]
         ours = [prr(case["quality"], case["uncertainty"], compat=name).value for case in cases]
-        away = max(abs(value - case["values"][name]) for value, case in zip(ours, cases))
-        rows.append(dict(definition=name, cases=len(cases), largest_difference=away, source=known.source))
+        largest = max(abs(value - case["values"][name]) for value, case in zip(ours, cases))
+        rows.append(dict(definition=name, cases=len(cases), largest_difference=largest, source=known.source))
     return pd.DataFrame(rows)
 
 # %% ../../nbs/11_report/09_audit_atlas.ipynb #b334bc72-4

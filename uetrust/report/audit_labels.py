@@ -76,7 +76,7 @@ def _is_binary(values):
     return values.nunique() == 2 and values.dropna().isin([0, 1]).all()
 
 
-def _binary_judges(audited):  # Columns that say right or wrong beside people who do
+def _binary_judges(audited):  # Columns that say right or wrong, where people do too
     labels = audited.quality[audited.main]
     if not audited.by_people or not _is_binary(labels):
         return []
@@ -127,14 +127,14 @@ def judge_as_instrument(audited):
 # %% ../../nbs/11_report/12_audit_labels.ipynb #ecf7620e-2
 def _four_ways(judge, rows):  # What the PRR is, and whether the correction can be used
     found = {by: _ends(row) for by, row in rows.iterrows()}
-    said = (
+    sentence = (
         f"has a PRR of {found['judge']} by {judge} alone, {found['people']} by the "
         f"{rows.at['people', 'n_labels']} labels alone, {found['corrected']} corrected as if the errors of "
         f"{judge} were noise, and "
         f"{found['prediction-powered']} from labels and {judge} together"
     )
     note = rows.at["corrected", "note"]
-    return said + (f". The correction: {note}" if note else "")
+    return sentence + (f". The correction: {note}" if note else "")
 
 
 @audit_panel

@@ -24,7 +24,7 @@ from .audit import Panel, audit_panel, picks_by_metric
 
 # %% ../../nbs/11_report/08_audit_panels.ipynb #51714ba6
 def _measures_table(
-    audited,  # `uetrust.report.audit.Audited`
+    audited,  # Scores under audit, a `uetrust.report.audit.Audited`
 ) -> pd.DataFrame:  # method, metric, auroc, aurc, augrc; only metrics that lie in [0, 1]
     "AUROC where quality is 0 or 1, AURC and AUGRC where it lies in [0,1]."
     rows = []
@@ -43,18 +43,18 @@ MOST_UNITS = 200  # Groups of texts or documents that are left out one at a time
 
 
 def auroc_interval(
-    labels: np.ndarray,  # 0 and 1, shape [N]
-    uncertainty: np.ndarray,  # Shape [N]
+    labels: np.ndarray,  # 1 for a right text, 0 for a wrong one, shape [N]
+    uncertainty: np.ndarray,  # Larger is less certain, shape [N]
     documents=None,  # Document of each text, shape [N]; None when each text stands alone
 ) -> tuple[float, float]:  # Lower and upper end
-    "95 % interval of the AUROC, which is half of 1 plus the PRR of summed risks."
+    "95 % interval of the AUROC, by way of the PRR of summed risks: AUROC is (1 + PRR) / 2."
     found = prr(labels, uncertainty, area="sum", clusters=documents)
     return 0.5 + found.lo / 2, 0.5 + found.hi / 2
 
 # %% ../../nbs/11_report/08_audit_panels.ipynb #51714ba6-1
 def _augrc_interval(
     quality: np.ndarray,  # On [0,1], shape [N]
-    uncertainty: np.ndarray,  # Shape [N]
+    uncertainty: np.ndarray,  # Larger is less certain, shape [N]
     documents=None,  # Document of each text, shape [N]; None when each text stands alone
 ) -> tuple[float, float]:  # Lower and upper end
     "95 % interval of the AUGRC: jackknife over texts or documents, and Student's t."
@@ -89,11 +89,11 @@ def measures(audited):
     documents = None if audited.document is None else audited.document[both.index].to_numpy()
     lo, hi = interval(*both.to_numpy(float).T, documents)
     ends = "no interval: one text carries all of the risk" if np.isnan(lo) else f"{lo:.3f}, {hi:.3f}"
-    told = (
+    sentence = (
         f"{top['method']} has the best {name.upper()} for {top['metric']}: {top[name]:.3f} "
         f"[{ends}] on {len(both)} texts"
     )
-    return Panel("Measures beside PRR", table, told, "nbs/lessons/1_basics/08_relatives.ipynb")
+    return Panel("Measures beside PRR", table, sentence, "nbs/lessons/1_basics/08_relatives.ipynb")
 
 # %% ../../nbs/11_report/08_audit_panels.ipynb #9d67db1d
 @audit_panel
@@ -106,13 +106,13 @@ def picks(audited):
     worst, best = table.iloc[0], audited.main_prr["method"].iloc[0]
     columns = (audited.uncertainty[name] for name in (best, worst["pick"]))
     gap = prr_difference(audited.quality[audited.main], *columns, clusters=audited.document)
-    told = (
+    sentence = (
         f"{(table['pick'] == best).sum()} of {len(table)} other metrics choose {best} as {audited.main} "
         f"does; the choice by {worst['metric']}, {worst['pick']}, costs {gap.value:.3f} "
         f"[{gap.lo:.3f}, {gap.hi:.3f}] PRR under {audited.main} on {gap.n} texts"
     )
     page = "nbs/lessons/2_pitfalls/01_what_a_heat_map_hides.ipynb"
-    return Panel("What each metric would choose, and its cost", table, told, page)
+    return Panel("What each metric would choose, and its cost", table, sentence, page)
 
 # %% ../../nbs/11_report/08_audit_panels.ipynb #3aa03ce2
 @audit_panel
@@ -127,12 +127,12 @@ def best_methods(audited):
             f"; chosen on one half of the texts, the winner has {found.held_out:.3f} on the other "
             f"(mean of 50 halvings, sd {found.held_out_sd:.3f})"
         )
-    told = (
+    sentence = (
         f"{first['method']} is first with {first['value']:.3f} (se {first['se']:.3f}): {found.phrase()}. "
         f"With its luck discounted it has {first['shrunken']:.3f}{held}"
     )
     page = "nbs/experiments/inference/07_best_methods.ipynb"
-    return Panel("Which methods cannot be told from the best", found.table, told, page)
+    return Panel("Which methods cannot be told from the best", found.table, sentence, page)
 
 # %% ../../nbs/11_report/08_audit_panels.ipynb #da48b1fc
 @audit_panel
@@ -150,13 +150,16 @@ def joint(audited):
     known = audited.prr.dropna(subset="p")
     row = dict(cells=len(known), p_below_05=int((known["p"] < 0.05).sum()), joint_p=p, largest=largest)
     row |= dict(holm_below_05=int((known["q"] < 0.05).sum()))
-    told = (
+    sentence = (
         f"{row['p_below_05']} of {len(known)} cells have p < .05 one by one, {row['holm_below_05']} after "
         f"Holm; that no method orders any quality has a joint p of {p:.3f} (499 permutations of {moved}; "
         f"the largest cell is {largest:.1f} null standard deviations from 0)"
     )
     return Panel(
-        "All cells together", pd.DataFrame([row]), told, "nbs/lessons/1_basics/06_how_wide_is_chance.ipynb"
+        "All cells together",
+        pd.DataFrame([row]),
+        sentence,
+        "nbs/lessons/1_basics/06_how_wide_is_chance.ipynb",
     )
 
 # %% ../../nbs/11_report/08_audit_panels.ipynb #0cf308d3
@@ -178,9 +181,9 @@ def length_control(audited):
     )
     table.columns = ["method", "prr", "within", "within_lo", "within_hi", "n"]
     first = table.iloc[0]
-    told = (
+    sentence = (
         f"Among texts of like length (ranks within 10 strata of {len(both)} texts) {first['method']} has "
         f"{first['within']:.3f} [{first['within_lo']:.3f}, {first['within_hi']:.3f}]; as it stands, "
         f"{first['prr']:.3f}"
     )
-    return Panel("Length", table, told, "nbs/lessons/2_pitfalls/03_length_pulls_both.ipynb")
+    return Panel("Length", table, sentence, "nbs/lessons/2_pitfalls/03_length_pulls_both.ipynb")

@@ -81,12 +81,12 @@ def other_orders(audited):
     names, sizes = ("method", *facets), dict(zip(facets, values.shape[1:]))
     parts = variance_components(values, names)
     lo, hi = bootstrap_reliability(values, names, facets[0], sizes)
-    told = generalisability_sentence(parts, sizes, len(values), "PRR") + (
+    sentence = generalisability_sentence(parts, sizes, len(values), "PRR") + (
         f" The first reliability has the 95 % interval [{lo:.2f}, {hi:.2f}] over blocks ({n} texts)."
     )
     table = needed_table(parts, sizes).replace(np.inf, np.nan)
     page = "nbs/experiments/inference/08_generalisability.ipynb"
-    return Panel("Would others rank the methods alike", table, told, page)
+    return Panel("Would others rank the methods alike", table, sentence, page)
 
 # %% ../../nbs/11_report/10_audit_planning.ipynb #4f961b25
 PROMISED_METHODS, PROMISED_RISKS = 3, (0.05, 0.1, 0.2)
@@ -112,8 +112,8 @@ def promised_risk(audited):
     shown = "method alpha threshold kept risk p least_rejected n note".split()
     best = scores.columns[0]
     units = "texts" if documents is None else "documents"
-    told = guarantee_sentence(found[best, PROMISED_RISKS[1]], best, units)
+    sentence = guarantee_sentence(found[best, PROMISED_RISKS[1]], best, units)
     if (methods := audited.methods.shape[1]) > 1:
-        told += f" The probability 0.1 of a broken promise is divided among {methods} methods."
+        sentence += f" The probability 0.1 of a broken promise is divided among {methods} methods."
     page = "nbs/04_evaluation/15_inference/03_guarantee.ipynb"
-    return Panel("Rejection with a guarantee", table[shown], told, page)
+    return Panel("Rejection with a guarantee", table[shown], sentence, page)

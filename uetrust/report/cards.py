@@ -22,38 +22,38 @@ from ..statistics.texts import MADE_BY, STATISTICS
 def comment_by_parameter(
     fn,  # A function written with one parameter per line
 ) -> dict:  # Parameter -> comment, and 'return' -> comment of the result
-    "The comments beside the parameters of a function."
-    said, result = comments_of(fn)
-    # By place: a wrapped function may call its parameters otherwise
-    by_name = dict(zip(inspect.signature(fn).parameters, [parameter.comment for parameter in said]))
+    "Comments on the parameters and the result of a function."
+    parameters, result = comments_of(fn)
+    # By position, because a wrapper may name its parameters differently
+    by_name = dict(zip(inspect.signature(fn).parameters, [parameter.comment for parameter in parameters]))
     return by_name | ({"return": result.comment} if result.comment else {})
 
 # %% ../../nbs/11_report/04_cards.ipynb #e00197a3-1
 def required_files(
-    name: str,  # A score
-    reg=reg,  # Where it is looked up
+    name: str,  # Name of a score
+    reg=reg,  # Registry to look it up in
 ) -> list:  # Names of entries; a statistic that no entry makes yet stands for itself
-    "What must have been made before a score can be computed."
-    leaves = [
-        x
-        for n in (name, *sorted(required_scores(name, reg)))
-        for x in required_inputs(n, reg)
-        if x not in reg or reg[x].kind == "stat"
+    "Stored files that must exist before a score can be computed."
+    inputs = [
+        need
+        for score in (name, *sorted(required_scores(name, reg)))
+        for need in required_inputs(score, reg)
+        if need not in reg or reg[need].kind == "stat"
     ]
-    return list(dict.fromkeys(MADE_BY.get(x, x) for x in leaves))
+    return list(dict.fromkeys(MADE_BY.get(need, need) for need in inputs))
 
 # %% ../../nbs/11_report/04_cards.ipynb #e00197a3-2
-_WAYS = dict(
+_DIRECTIONS = dict(
     ue=("no direction", "higher is less certain", "higher is more certain"),
     nlg=("no direction", "higher is better", "lower is better"),
 )  # By sign: 0, 1, -1
 
 
 def list_scores(
-    reg=reg,  # Where scores are looked up
+    reg=reg,  # Registry of the scores
     kind: str = "ue",  # 'ue' or 'nlg'
 ) -> pd.DataFrame:  # name, dim (of a quality metric), unit, needs, made_by, direction, cite, what
-    """All scores of a kind.
+    """All scores of a kind, one row each.
 
     Examples
     --------
@@ -63,17 +63,17 @@ def list_scores(
     """
     return pd.DataFrame(
         [
-            dict(name=n)
-            | ({"dim": e.dim} if kind == "nlg" else {})
+            dict(name=name)
+            | ({"dim": entry.dim} if kind == "nlg" else {})
             | dict(
-                unit=e.unit,
-                needs=" ".join(e.needs),
-                made_by=" ".join(required_files(n, reg)),
-                direction=_WAYS[kind][e.sign],
-                cite=e.cite,
-                what=e.summary,
+                unit=entry.unit,
+                needs=" ".join(entry.needs),
+                made_by=" ".join(required_files(name, reg)),
+                direction=_DIRECTIONS[kind][entry.sign],
+                cite=entry.cite,
+                what=entry.summary,
             )
-            for n, e in reg.of(kind).items()
+            for name, entry in reg.of(kind).items()
         ]
     )
 
@@ -81,69 +81,70 @@ def list_scores(
 MEASURED_FILE = "data/demo_methods.csv"  # What `make cards` keeps of the profile demo
 
 
+def _measured_row(row):  # What one generator says about a score
+    if pd.isna(row.prr):
+        return "the same for all texts" if pd.isna(row.lacks) else f"not scored, lacks {row.lacks}"
+    text = f"PRR {row.prr:.2f} (95 % {row.lo:.2f} to {row.hi:.2f}, n = {row.n:.0f})"
+    if isinstance(row.like, str):
+        text += f"; orders the texts most like {row.like}"
+    if not pd.isna(row.moved):
+        text += f"; gives {row.moved:.0%} of the texts another rank than {row.default}"
+    return text
+
+
 def measured_text(
-    name: str,  # A score
-    table: pd.DataFrame,  # As `MEASURED_FILE`
+    name: str,  # Name of a score
+    table: pd.DataFrame,  # Measured PRR by generator and method, as in `MEASURED_FILE`
 ) -> str:  # '' when nothing was measured
     "What the generators of the demo say about a score."
 
-    def one(r):
-        if pd.isna(r.prr):
-            return (
-                f"{r.generator}: the same for all texts"
-                if pd.isna(r.lacks)
-                else f"{r.generator}: not scored, lacks {r.lacks}"
-            )
-        like = f"; orders the texts most like {r.like}" if isinstance(r.like, str) else ""
-        moved = (
-            "" if pd.isna(r.moved) else f"; gives {r.moved:.0%} of the texts another rank than {r.default}"
-        )
-        return f"{r.generator}: PRR {r.prr:.2f} (95 % {r.lo:.2f} to {r.hi:.2f}, n = {r.n:.0f}){like}{moved}"
-
-    rows = [f"- {one(r)}" for r in table[table["method"] == name].itertuples()]
+    rows = [f"- {row.generator}: {_measured_row(row)}" for row in table[table["method"] == name].itertuples()]
     return "\n".join(["**Measured** against the truth of bulletins", "", *rows]) if rows else ""
 
 # %% ../../nbs/11_report/04_cards.ipynb #e00197a3-4
 COSTS_FILE = "data/metric_costs.json"  # What `make bench PART=costs` keeps for the cards of metrics
 
 
+def _shown(value):  # Three significant digits; whole numbers from 1000 on
+    if value is None:
+        return "undefined"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
 def reference_text(
     name: str,  # A quality metric
-    kept: dict,  # As `COSTS_FILE`
+    kept: dict,  # Measured anchors and speed, as in `COSTS_FILE`
 ) -> str:  # '' when nothing was measured
     "What a metric gives to equal texts and to random pairs, and how fast it is."
-    c = kept["metrics"].get(name)
-    if c is None:
+    costs = kept["metrics"].get(name)
+    if costs is None:
         return ""
-    who = f" by {c['read_by']}" if c["read_by"] else ""
-
-    def shown(v):
-        return "undefined" if v is None else f"{v:,.0f}" if abs(v) >= 1000 else f"{v:.3g}"
+    reader = f" by {costs['read_by']}" if costs["read_by"] else ""
 
     ends = "none: it sees the summary alone"
-    if c["beside"]:
+    if costs["beside"]:
         ends = (
-            f"the {c['beside']} in place of the summary {shown(c['identity'])}; a summary of another "
-            f"bulletin {shown(c['random'])} (means over {kept['n']} bulletins{who})"
+            f"the {costs['beside']} in place of the summary {_shown(costs['identity'])}; a summary of "
+            f"another bulletin {_shown(costs['random'])} (means over {kept['n']} bulletins{reader})"
         )
     speed = (
-        f"{shown(c['pairs_per_s'])} pairs per second, alone and with its model opened for {kept['n']} "
+        f"{_shown(costs['pairs_per_s'])} pairs per second, alone and with its model opened for {kept['n']} "
         f"of them ({kept['machine']})"
     )
     return f"**Anchors** {ends}\n\n**Speed** {speed}"
 
 # %% ../../nbs/11_report/04_cards.ipynb #e00197a3-5
-def _cost(made, kind):  # What is known of one thing that must have been made before, for a kind of score
+def _cost(made, kind):  # Cost of one stored file that a score of a kind needs
     if made not in STATISTICS:
         return f"{made}: nothing here makes it yet"
     entry = STATISTICS[made]
-    said = entry.cost if kind == "ue" or entry.stored else "what `uetrust.scoring.metrics` makes of it"
-    return f"{made}: {said}"
+    cost = entry.cost if kind == "ue" or entry.stored else "what `uetrust.scoring.metrics` makes of it"
+    return f"{made}: {cost}"
 
 # %% ../../nbs/11_report/04_cards.ipynb #e00197a3-6
 def score_card(
-    name: str,  # A score
-    reg=reg,  # Where it is looked up
+    name: str,  # Name of a score
+    reg=reg,  # Registry to look it up in
 ) -> str:  # Markdown
     """Everything that is known about a score.
 
@@ -160,14 +161,14 @@ def score_card(
     """
     kept, costs = root() / MEASURED_FILE, root() / COSTS_FILE
     entry = reg[name]
-    said = comment_by_parameter(entry.fn)
+    comments = comment_by_parameter(entry.fn)
     quality = ", ".join(filter(None, (entry.dim, entry.unit)))
     lines = [
         f"# {name}",
         entry.summary,
         f"$${entry.formula}$$" if entry.formula else "",
-        f"**Result** {said.get('return', '')} ({quality}; {_WAYS[entry.kind][entry.sign]})",
-        "**Needs** " + "; ".join(f"`{need}`: {said[need]}" for need in entry.needs),
+        f"**Result** {comments.get('return', '')} ({quality}; {_DIRECTIONS[entry.kind][entry.sign]})",
+        "**Needs** " + "; ".join(f"`{need}`: {comments[need]}" for need in entry.needs),
         "**Costs** " + "; ".join(_cost(made, entry.kind) for made in required_files(name, reg)),
         f"**Pitfall** {entry.pitfall}" if entry.pitfall else "",
         measured_text(name, pd.read_csv(kept)) if kept.exists() else "",

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['NULL_HALF_WIDTH', 'FIGURE_SHUFFLES', 'FIGURE_OBSERVATIONS', 'STANDING', 'table_with_means', 'table_cells',
            'table_rank_intervals', 'table_title', 'table_conclusion', 'save_table', 'significance_foot',
-           'shuffled_count', 'FigureAgreement', 'figure_agreement', 'save_agreement', 'save_correlations',
+           'shuffled_count', 'FigureAgreement', 'figure_agreement', 'save_correlations', 'save_agreement',
            'setting_figures', 'claim_standing', 'save_page']
 
 # %% ../../nbs/11_report/02_chapters.ipynb #f52e947b
@@ -68,8 +68,8 @@ def table_cells(
 # %% ../../nbs/11_report/02_chapters.ipynb #7926f5ef-2
 def table_rank_intervals(
     name: str,  # 'T3' to 'T11'
-    draws: int = 2000,  # Noisy copies of the table
-    seed: int = 0,  # Their seed
+    draws: int = 2000,  # Number of noisy copies of the table
+    seed: int = 0,  # Seed of the noise
 ) -> pd.DataFrame:  # One row per (judged by, method): value, rank, rank_lo, rank_hi, best
     "Rank intervals of the methods by each metric, and by the mean under two assumptions about the errors."
     table, sd = printed_tables()[name], table_null_sd(name)
@@ -94,16 +94,16 @@ def table_title(
 # %% ../../nbs/11_report/02_chapters.ipynb #1f6d24aa-1
 def table_conclusion(
     name: str,  # 'T3' to 'T11'
-    c: pd.DataFrame,  # Its `table_cells`
-    r: pd.DataFrame,  # Its `table_rank_intervals`
+    cells: pd.DataFrame,  # From `table_cells`
+    ranks: pd.DataFrame,  # From `table_rank_intervals`
 ) -> str:  # Two sentences
     "Conclusion from a table, generated from its numbers."
-    n, what = table_settings()["n"][name], "metrics" if name == "T10" else "methods"
-    by_mean = r[r["judged_by"].str.endswith("shared by all rows")].sort_values("rank")
+    texts, what = table_settings()["n"][name], "metrics" if name == "T10" else "methods"
+    by_mean = ranks[ranks["judged_by"].str.endswith("shared by all rows")].sort_values("rank")
     first, tied = by_mean.iloc[0], by_mean["rank_lo"].eq(1).sum()
     return (
-        f"{c['inside'].sum()} of {len(c)} cells ({c['inside'].mean():.0%}) lie inside the null interval "
-        f"at N = {n:,}, so their sign says nothing. "
+        f"{cells['inside'].sum()} of {len(cells)} cells ({cells['inside'].mean():.0%}) lie inside the null "
+        f"interval at N = {texts:,}, so their sign says nothing. "
         f"By the mean, {first['method']} comes first; if the errors of the rows move together, "
         f"{tied} of {len(by_mean)} {what} could be first."
     )
@@ -112,10 +112,10 @@ def table_conclusion(
 def save_table(
     name: str,  # 'T3' to 'T11'
     out,  # Folder for tables
-    draws: int = 2000,  # As in `table_rank_intervals`
-    seed: int = 0,  # As in `table_rank_intervals`
+    draws: int = 2000,  # Noisy copies of the table behind the rank intervals
+    seed: int = 0,  # Seed of the noise
 ) -> Path:  # Stem of the files: table03
-    "Write tableNN.csv as printed, _cells, _ranks and _means beside it, and a drawing."
+    "Write a table as printed, its cells, rank intervals and means as CSV files, and a drawing."
     stem, table, tests = Path(out) / f"table{int(name[1:]):02d}", printed_tables()[name], table_cells(name)
     save_csv(table_with_means(name), f"{stem}.csv", "%.4f", index=True)
     save_csv(tests, f"{stem}_cells.csv")
@@ -139,10 +139,10 @@ def save_table(
 def significance_foot(
     tidy: pd.DataFrame,  # As from `agreement`
     over: str,  # What each correlation runs over: 'UE methods', 'NLG metrics', ...
-    null: ShuffledCount | None = None,  # Beside shuffled names; None where none were shuffled
-    alpha: float = 0.05,  # Level
-) -> str:  # Two lines for under the plot
-    "What p compares with and how many cells are significant, as the foot of a figure."
+    null: ShuffledCount | None = None,  # The same for shuffled names; None where none were shuffled
+    alpha: float = 0.05,  # Significance level
+) -> str:  # Two or three lines
+    "Text below a figure: what p compares with, and how many cells are significant."
     n = int(tidy["n"].min())
     limit, least = critical_rho(n, alpha), smallest_attainable_p(n)
     need = "no value can reach p < .05" if not limit == limit else f"p < .05 from |rho| = {limit:.2f}"
@@ -158,9 +158,9 @@ def significance_foot(
 
 # %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-1
 def shuffled_count(
-    null: ShuffledCount,
+    null: ShuffledCount,  # Significant correlations in the table and in its shuffled copies
 ) -> str:  # '12 have p < .05 against rho = 0, with shuffled names 13.4 [9, 18]'
-    "Number of correlations that are classically significant, beside that of tables with shuffled names."
+    "Number of classically significant correlations, in the table and with shuffled names."
     return (
         f"{null.significant} have p < .05 against rho = 0, with shuffled names {null.mean:.1f} "
         f"[{null.lo}, {null.hi}]"
@@ -189,29 +189,20 @@ class FigureAgreement(NamedTuple):
 
     # label_a, label_b, rho, n, p, q; against shuffled names also p_classical and the null
     pairs: pd.DataFrame
-    null: ShuffledCount | None = None  # Beside shuffled names; None for correlations over methods
+    null: ShuffledCount | None = None  # Counts with shuffled names; None for correlations over methods
 
 # %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-3
 def figure_agreement(
     table: pd.DataFrame,  # From `figure_table`
     between: str,  # What is correlated: its 'rows' or its 'columns'
     over: str,  # What each correlation runs over, one of `FIGURE_OBSERVATIONS`
-    seed: int = 0,  # Of the shuffles
+    seed: int = 0,  # Seed of the shuffles
 ) -> FigureAgreement:
     "Correlations of a figure with their p: over methods the classical one, otherwise that of shuffled names."
     if over == "UE methods":
         return FigureAgreement(agreement(table, between))
     found = shuffled_agreement(table, between, draws=FIGURE_SHUFFLES, seed=seed)
     return FigureAgreement(found.pairs, found.count)
-
-# %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-4
-def save_agreement(
-    fig: int,  # Number of the figure, 3 to 41
-    out,  # Folder for figures
-    reading: str = "primary",  # As in `figure_table`
-) -> FigureAgreement:  # The numbers
-    "Write figNN.csv, figNN.svg and figNN.png, with significance and what n allows."
-    return save_correlations(fig, figure_table(fig, reading), out)
 
 # %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-5
 def save_correlations(
@@ -241,6 +232,15 @@ def save_correlations(
     save_figure(ax.figure, Path(out) / figure.stem)
     return found
 
+# %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-4
+def save_agreement(
+    fig: int,  # Number of the figure, 3 to 41
+    out,  # Folder for figures
+    reading: str = "primary",  # Reading of the caption, one of `figure_variants`
+) -> FigureAgreement:  # The numbers
+    "Write figNN.csv, figNN.svg and figNN.png, with significance and what n allows."
+    return save_correlations(fig, figure_table(fig, reading), out)
+
 # %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-6
 def setting_figures(
     table: str,  # 'T3' to 'T11'
@@ -254,8 +254,8 @@ STANDING = ["fact", "supported", "fragile", "never testable", "partly", "fails",
 
 
 def claim_standing(
-    led: pd.DataFrame,  # From `uetrust.papers.he2024.claims.claim_ledger`
-    alpha: float = 0.05,  # Level
+    led: pd.DataFrame,  # Claims with their verdicts, from `uetrust.papers.he2024.claims.claim_ledger`
+    alpha: float = 0.05,  # Significance level of the joint p
 ) -> pd.Series:  # One of `STANDING` per claim
     "Standing of every claim: how firm it is, beyond its verdict."
     holds, about_rho = led["verdict"] == "holds", led["n_obs"].notna()
@@ -285,10 +285,10 @@ def save_page(
 ) -> Path:  # pages/<name>.json
     "Write a chapter of the report; every file it shows must exist."
     out, figures, tables = Path(out), figures or {}, tables or {}
-    want = [f"figures/{stem}{ending}" for stem in figures for ending in (".svg", ".png")]
-    want += [f"tables/{stem}.csv" for stem in tables]
-    if lost := [path for path in want if not (out / path).exists()]:
-        raise ValueError(f"the chapter {name!r} shows files that are not there: {lost}")
+    required = [f"figures/{stem}{ending}" for stem in figures for ending in (".svg", ".png")]
+    required += [f"tables/{stem}.csv" for stem in tables]
+    if missing := [path for path in required if not (out / path).exists()]:
+        raise ValueError(f"the chapter {name!r} shows files that are not there: {missing}")
     page = dict(title=title, about=about, answer=answer, text=text, figures=figures, tables=tables)
     with atomic_write(out / "pages" / f"{name}.json") as path:
         path.write_text(json.dumps(page, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

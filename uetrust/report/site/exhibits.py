@@ -21,11 +21,11 @@ from ...papers.he2024.published import table_settings
 class Paper(NamedTuple):
     "A paper whose tables and figures are in the index"
 
-    name: str  # As one speaks of it
+    name: str  # Short name
     authors: str
     title: str
     address: str
-    words: str  # What a reader may call it, lower case
+    words: str  # Words by which a reader may name it, lower case
 
     @property
     def citation(self):
@@ -94,14 +94,14 @@ def exhibits(
 
 # %% ../../../nbs/11_report/14_site/01_exhibits.ipynb #f53b8204-1
 def exhibit_name(
-    row,  # Of `exhibits`
+    row,  # Row of `exhibits`, as a named tuple
 ) -> str:  # 'Table 4 of FFLM'
     "Name of a table or figure."
     return f"{row.kind.capitalize()} {row.number} of {PAPERS[row.paper].name}"
 
 # %% ../../../nbs/11_report/14_site/01_exhibits.ipynb #f53b8204-2
 def exhibit_status(
-    row,  # Of `exhibits`
+    row,  # Row of `exhibits`, as a named tuple
 ) -> str:  # 'redrawn from print; live on our banks; its own numbers need Llama 2'
     "What became of a table or figure, and what its own numbers would need."
     live = "live on what is at hand" if row.live_chapter else ""
@@ -155,14 +155,14 @@ def _matching(found, word):
         return found[found["number"] == int(word)]
     if paper := _paper_of(word):
         return found[found["paper"] == paper]
-    said = found["shows"] + " " + found["status"] + " " + found["needs"]
-    return found[[word in _words(one) for one in said]] if len(found) else found
+    texts = found["shows"] + " " + found["status"] + " " + found["needs"]
+    return found[[word in _words(text) for text in texts]] if len(found) else found
 
 
 def find_exhibits(
     text: str,  # What a reader looks for: 'figure 23', 'table 4 of fflm', 'ablations'
 ) -> pd.DataFrame:  # Rows of `exhibits`
-    "Tables and figures that answer to a name or hold the words."
+    "Tables and figures with a name or with words in what they show."
     spaced = re.sub(r"\b(table|tab|figure|fig)\.?\s*(\d+)", r"\1 \2 ", text.lower())
     words = [word for word in _words(spaced) if word not in _SKIPPED]
     found = _exhibits() if words else _exhibits().iloc[:0]
@@ -173,14 +173,14 @@ def find_exhibits(
 # %% ../../../nbs/11_report/14_site/01_exhibits.ipynb #bb7dba26-1
 @cache
 def _vocabulary():
-    said = [exhibit_name(row) + " " + row.shows for row in _exhibits().itertuples()]
+    named = [exhibit_name(row) + " " + row.shows for row in _exhibits().itertuples()]
     papers = [paper.words for paper in PAPERS.values()]
-    return sorted({word for text in [*said, *papers] for word in _words(text) if not word.isdigit()})
+    return sorted({word for text in [*named, *papers] for word in _words(text) if not word.isdigit()})
 
 
 def nearest_exhibits(
-    text: str,  # What was not found
-    count: int = 5,  # How many at most
+    text: str,  # Name or words that were not found
+    count: int = 5,  # Largest number of suggestions
 ) -> list:  # Names of exhibits, or words that lead to some
     "Exhibits and words that are nearest to what was not found."
     names = {exhibit_name(row).lower(): exhibit_name(row) for row in _exhibits().itertuples()}

@@ -44,8 +44,8 @@ def _range(rows):  # '0.39 (et-en) to 0.46 (ru-en)'
 
 
 def _method_by_people(
-    name: str,  # An uncertainty method
-    prr: pd.DataFrame,  # As `PEOPLE_PRR_FILE`
+    name: str,  # Name of an uncertainty method
+    prr: pd.DataFrame,  # PRR by language pair and method, as in `PEOPLE_PRR_FILE`
 ) -> str:  # '' when it was not measured there
     "PRR of a method by people on machine translations, over the language pairs."
     rows = prr[prr["method"] == name].dropna(subset="value")
@@ -59,10 +59,10 @@ def _method_by_people(
 
 
 def _metric_by_people(
-    name: str,  # A quality metric
-    regret: pd.DataFrame,  # As `PEOPLE_REGRET_FILE`
+    name: str,  # Name of a quality metric
+    regret: pd.DataFrame,  # Regret by language pair and metric, as in `PEOPLE_REGRET_FILE`
 ) -> str:  # '' when it was not measured there
-    "What choosing a method by a metric loses by people, over the language pairs."
+    "Loss, in PRR by people, of choosing a method by a metric, over the language pairs."
     held = regret[(regret["metric"] == name) & (regret["n"] == 100) & regret["held_out"]]
     pooled = held[held["pair"] == "pooled"]
     if pooled.empty:
@@ -114,22 +114,22 @@ def _measured():
 
 
 def _measured_lines(
-    name: str,  # A score
-    kind: str,  # 'ue' or 'nlg'
+    name: str,  # Name of a score
+    kind: str,  # 'ue' for uncertainty methods, 'nlg' for quality metrics
 ) -> list:  # Sentences; empty when nothing was measured
-    "What the demo and MLQE-PE say of a score, and how fast it is."
+    "Sentences on what the demo and MLQE-PE measured of a score, and on its speed."
     demo, by_people, regret, kept = _measured()
     if kind == "ue":
-        said = measured_text(name, demo).splitlines()[2:] if demo is not None else []
-        said = [f"Bulletins, {line.removeprefix('- ')}" for line in said]
-        return [*said, *filter(None, [_method_by_people(name, by_people) if by_people is not None else ""])]
-    said = [part.replace("**", "") for part in reference_text(name, kept).split("\n\n") if part]
-    return [*said, *filter(None, [_metric_by_people(name, regret) if regret is not None else ""])]
+        lines = measured_text(name, demo).splitlines()[2:] if demo is not None else []
+        lines = [f"Bulletins, {line.removeprefix('- ')}" for line in lines]
+        return [*lines, *filter(None, [_method_by_people(name, by_people) if by_people is not None else ""])]
+    lines = [part.replace("**", "") for part in reference_text(name, kept).split("\n\n") if part]
+    return [*lines, *filter(None, [_metric_by_people(name, regret) if regret is not None else ""])]
 
 
 def _score_code(
-    name: str,  # A score
-    entry,  # Of the registry
+    name: str,  # Name of a score
+    entry,  # Its entry of the registry
 ) -> str:  # Lines to paste
     "Code that computes a score, on the command line and in Python."
     option = "methods" if entry.kind == "ue" else "metrics"
@@ -139,12 +139,12 @@ def _score_code(
 
 # %% ../../../nbs/11_report/14_site/02_gallery.ipynb #35b5db7c-2
 def _gallery_card(
-    name: str,  # A score
-    registry=reg,  # Where it is looked up
+    name: str,  # Name of a score
+    registry=reg,  # Registry to look it up in
 ) -> dict:  # name, family, dim, cost, files, summary, formula, result, needs, pitfall, measured, cite, code
     "Everything that a card of the gallery shows."
     entry = registry[name]
-    said, files = comment_by_parameter(entry.fn), required_files(name, registry)
+    comments, files = comment_by_parameter(entry.fn), required_files(name, registry)
     return dict(
         name=name,
         family=entry.fn.__module__.rpartition(".")[2].replace("_", " "),
@@ -153,8 +153,8 @@ def _gallery_card(
         files=files,
         summary=entry.summary,
         formula=entry.formula,
-        result=", ".join(filter(None, [said.get("return", ""), entry.unit])),
-        needs=[(need, said.get(need, "")) for need in entry.needs],
+        result=", ".join(filter(None, [comments.get("return", ""), entry.unit])),
+        needs=[(need, comments.get(need, "")) for need in entry.needs],
         pitfall=entry.pitfall,
         measured=_measured_lines(name, entry.kind),
         cite=entry.cite,
@@ -164,7 +164,7 @@ def _gallery_card(
 
 @cache
 def gallery(
-    kind: str,  # 'ue' or 'nlg'
+    kind: str,  # 'ue' for uncertainty methods, 'nlg' for quality metrics
 ) -> list:  # Cards, as from `_gallery_card`
     "Cards of all scores of a kind, by family and name."
     registry = load_scores()
