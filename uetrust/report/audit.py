@@ -33,10 +33,10 @@ class _ScoredTexts:
     quality: pd.DataFrame  # Larger is better
     uncertainty: pd.DataFrame  # Larger is less certain
     main: str  # Quality column that the verdict is about
-    length: pd.Series = None  # Of each text
-    document: pd.Series = None  # Of each text, when several texts share one
+    length: pd.Series = None  # Length of each text
+    document: pd.Series = None  # Document of each text, when several texts share one
     turned: tuple = ()  # Confidences: columns of `uncertainty` that have the other sign in the file
-    by_people: bool = False  # Whether `main` is what people say, by its name or because it is named the truth
+    by_people: bool = False  # Whether people judged `main`: by its name, or because it is named the truth
 
     @property
     def methods(self):
@@ -50,13 +50,13 @@ class _ScoredTexts:
 
     @cached_property
     def main_prr(self):
-        "Rows of the methods under the quality that the verdict is about, best first; baselines are none"
+        "Rows of the methods under the main quality, best first, without baselines"
         rows = self.ranked
         return rows[rows["method"].isin(self.methods.columns)].reset_index(drop=True)
 
     @property
     def ranked(self):
-        "Rows of methods and baselines under the quality that the verdict is about, best first"
+        "Rows of methods and baselines under the main quality, best first"
         rows = self.prr[self.prr["metric"] == self.main].dropna(subset="value")
         return rows.sort_values("value", ascending=False, kind="stable").reset_index(drop=True)
 
@@ -67,7 +67,7 @@ class Audited(_ScoredTexts):
 
     @cached_property
     def repeats(self):
-        "How many different rows or texts there are, and what they are; None where a document is named"
+        "Number of different rows or texts, and what they are; None where a document is named"
         return None if self.document is not None else _repeated_rows(self)
 
     @cached_property
@@ -121,8 +121,8 @@ def _repeated_rows(
 PITFALLS = {}  # Name -> (title, lesson, function of `Audited` that yields (columns, numbers, sentence))
 
 
-def _pitfall(title, lesson):
-    "Register a pitfall; the lesson is a file of nbs/lessons."
+def _pitfall(title, lesson):  # lesson: path below nbs/lessons without its ending
+    "Decorator that registers a pitfall."
 
     def register(find):
         PITFALLS[find.__name__.removeprefix("_")] = title, f"nbs/lessons/{lesson}.ipynb", find
@@ -254,8 +254,8 @@ def _constant(audited):
     for name, values in audited.quality.items():
         if values.dropna().nunique() == 1:
             value = values.dropna().iloc[0]
-            told = f"{name} is {value:g} for every text: no PRR exists"
-            yield [name], dict(value=value, n=int(values.notna().sum())), told
+            sentence = f"{name} is {value:g} for every text: no PRR exists"
+            yield [name], dict(value=value, n=int(values.notna().sum())), sentence
 
 # %% ../../nbs/11_report/06_audit.ipynb #4bc67c94-4
 @_pitfall("Few bad (or good) texts", "1_basics/08_relatives")
@@ -265,8 +265,8 @@ def _base_rate(audited):
         counts = values.dropna().value_counts()
         if len(counts) == 2 and (counts.min() < 20 or counts.min() / counts.sum() < 0.02):
             n, total = int(counts.min()), int(counts.sum())
-            told = f"{name} has {n} of {total} texts ({n / total:.1%}) in its rarer class"
-            yield [name], dict(rare=n, of=total), told
+            sentence = f"{name} has {n} of {total} texts ({n / total:.1%}) in its rarer class"
+            yield [name], dict(rare=n, of=total), sentence
 
 
 @_pitfall("Methods that cannot be told apart", "1_basics/07_reading_a_heat_map_with_four")
@@ -307,7 +307,7 @@ def _length_under(audited, metric, sign):  # PRR of the length alone
     return prr(audited.quality[metric], sign * audited.length, clusters=audited.document)
 
 
-def _by_people(audited, sign):  # What the length has by people: numbers, and the end of a sentence
+def _by_people(audited, sign):  # PRR of the length by people: numbers, and the end of a sentence
     if not audited.by_people:
         return {}, "; without labels by people nobody knows whether long texts are worse"
     people = _length_under(audited, audited.main, sign)
@@ -361,7 +361,7 @@ def _baseline(audited):
 
 # %% ../../nbs/11_report/06_audit.ipynb #576e2793
 def picks_by_metric(
-    table: pd.DataFrame,  # As from `prr_table`
+    table: pd.DataFrame,  # PRR of every method under every metric, from `prr_table`
     main: str,  # Metric under which the picks are judged
 ) -> pd.DataFrame:  # metric, pick (its best method), value (PRR of the pick under `main`), loss
     "Which method each metric would choose, and what the choice costs under the main quality; no baseline."
@@ -407,7 +407,7 @@ def audit_panel(find):  # Function of `Audited`
     return find
 
 # %% ../../nbs/11_report/06_audit.ipynb #e675eebf-2
-def audit_panels() -> dict:  # As `PANELS`
+def audit_panels() -> dict:  # Name -> function, as in `PANELS`
     "Every panel of the modules `uetrust.report.audit_*`, in the order of the modules."
     for module in iter_modules(import_module("uetrust.report").__path__):
         if module.name.startswith("audit_"):
@@ -421,17 +421,6 @@ def _page_address(
     "Address of a page that opens from anywhere: of the built site, else of the notebook."
     site = root() / page.replace("nbs/", "docs/_build/html/", 1).replace(".ipynb", ".html")
     return next((path.as_uri() for path in (site, root() / page) if page and path.is_file()), "")
-
-# %% ../../nbs/11_report/06_audit.ipynb #e482cd35
-def _nothing_to_quote(audited):  # Where no method has a PRR
-    if audited.methods.shape[1]:
-        return f"No uncertainty score has a PRR under {audited.main}: see the findings."
-    names = preview(audited.uncertainty.columns)
-    return f"There is no uncertainty method here, only baselines ({names}), and a baseline never wins."
-
-# %% ../../nbs/11_report/06_audit.ipynb #017b4df5
-def _html_columns(columns):  # Uses of the columns of a table, and how to change them
-    return f"<h3>Columns</h3>{_html_table(columns.uses, 'words')}<p>{escape(HOW_TO_CHANGE)}</p>"
 
 # %% ../../nbs/11_report/06_audit.ipynb #25b01223
 def _number(value):
@@ -455,7 +444,7 @@ def _repeats(audited):  # Why nothing may be quoted: rows that are not independe
 
 
 def _quotable(audited) -> str:
-    "A sentence about the best method that the numbers bear; it is withheld where rows repeat."
+    "A sentence about the best method that the numbers support; withheld where rows repeat."
     if not len(audited.main_prr):
         return _nothing_to_quote(audited)
     if reason := _repeats(audited):
@@ -475,8 +464,15 @@ def _quotable(audited) -> str:
     return found + (f"; {preview(others, 3)} cannot be told from it." if others else ".")
 
 # %% ../../nbs/11_report/06_audit.ipynb #25b01223-1
+def _nothing_to_quote(audited):  # Where no method has a PRR
+    if audited.methods.shape[1]:
+        return f"No uncertainty score has a PRR under {audited.main}: see the findings."
+    names = preview(audited.uncertainty.columns)
+    return f"There is no uncertainty method here, only baselines ({names}), and a baseline never wins."
+
+
 def not_quotable(audited) -> str:
-    "A tempting sentence that the numbers do not bear, and why."
+    "A tempting sentence that the numbers do not support, and why."
     if not len(audited.main_prr):
         return f"'None of the methods works under {audited.main}': nothing was measured."
     top = audited.main_prr.iloc[0]
@@ -528,6 +524,47 @@ def _html_table(table, kind="numbers"):  # Or 'words', which are aligned on the 
     shown = table.to_html(classes=kind, justify="left" if kind == "words" else "right", **options)
     return f"<div style='overflow-x:auto'>{shown}</div>"
 
+
+def _html_columns(columns):  # Uses of the columns of a table, and how to change them
+    return f"<h3>Columns</h3>{_html_table(columns.uses, 'words')}<p>{escape(HOW_TO_CHANGE)}</p>"
+
+# %% ../../nbs/11_report/06_audit.ipynb #7c62baaf
+@dataclass
+class Audit:
+    "Result of an audit: tables, findings, and the two sentences; shown in a terminal, a notebook or a page"
+
+    n: int  # Number of rows
+    prr: pd.DataFrame  # PRR of every method under every metric, from `prr_table`
+    best: list  # Methods that are not distinguishable from the best under the main quality
+    panels: dict  # Name -> `Panel`
+    missing: dict  # Column -> number of missing values
+    findings: pd.DataFrame  # pitfall, title, columns, sentence, lesson, numbers
+    quote: str  # Sentence that may be quoted
+    no_quote: str  # Tempting sentence that may not be quoted
+    columns: UsedColumns = None  # How every column of the table is used
+
+    def to_dict(self) -> dict:
+        "Everything as plain values, for JSON."
+        out = {name: getattr(self, name) for name in ("n", "best", "missing", "quote", "no_quote")}
+        out |= {name: getattr(self, name).to_dict("records") for name in ("prr", "findings")}
+        out |= dict(columns=self.columns.uses.to_dict("records")) if self.columns else {}
+        return out | dict(panels={name: panel.to_dict() for name, panel in self.panels.items()})
+
+    def shown_prr(self) -> pd.DataFrame:
+        "PRR with its interval and null interval, as shown to people."
+        table = self.prr[["metric", "method", "value", "lo", "hi", "n", "p", "q"]]
+        return table.assign(null=1.96 * self.prr["null_sd"], note=self.prr["note"])
+
+    def __str__(self):
+        return _audit_text(self)
+
+    def _repr_html_(self):
+        return _audit_html(self, _html_name)
+
+    def page(self, title: str = "Audit") -> str:
+        "A page of HTML that stands alone."
+        return _audit_page(self, title)
+
 # %% ../../nbs/11_report/06_audit.ipynb #25b01223-3
 def _panel_text(panel):  # A panel in a terminal: its first rows, and how many more there are
     rows = panel.table.head(SHOWN_ROWS).to_string(**_TEXT_TABLE)
@@ -574,58 +611,11 @@ def _audit_page(found, title):  # An `Audit` as a page of HTML
         f"<h1>{escape(title)}</h1>{_audit_html(found, _html_link)}</html>\n"
     )
 
-# %% ../../nbs/11_report/06_audit.ipynb #7c62baaf
-@dataclass
-class Audit:
-    "Result of an audit: tables, findings, and the two sentences; shown in a terminal, a notebook or a page"
-
-    n: int  # Rows
-    prr: pd.DataFrame  # As from `prr_table`
-    best: list  # Methods that are not distinguishable from the best under the main quality
-    panels: dict  # Name -> `Panel`
-    missing: dict  # Column -> missing values
-    findings: pd.DataFrame  # pitfall, title, columns, sentence, lesson, numbers
-    quote: str  # May be quoted
-    no_quote: str  # May not
-    columns: UsedColumns = None  # What every column of the table is used as
-
-    def to_dict(self) -> dict:
-        "Everything as plain values, for JSON."
-        out = {name: getattr(self, name) for name in ("n", "best", "missing", "quote", "no_quote")}
-        out |= {name: getattr(self, name).to_dict("records") for name in ("prr", "findings")}
-        out |= dict(columns=self.columns.uses.to_dict("records")) if self.columns else {}
-        return out | dict(panels={name: panel.to_dict() for name, panel in self.panels.items()})
-
-    def shown_prr(self) -> pd.DataFrame:
-        "PRR with its interval and null interval, as shown to people."
-        table = self.prr[["metric", "method", "value", "lo", "hi", "n", "p", "q"]]
-        return table.assign(null=1.96 * self.prr["null_sd"], note=self.prr["note"])
-
-    def __str__(self):
-        return _audit_text(self)
-
-    def _repr_html_(self):
-        return _audit_html(self, _html_name)
-
-    def page(self, title: str = "Audit") -> str:
-        "A page of HTML that stands alone."
-        return _audit_page(self, title)
-
-# %% ../../nbs/11_report/06_audit.ipynb #673ae064
-def _too_few_kinds(used, qualities):
-    kind, options = (
-        ("uncertainty", "--uncertainty or --confidence") if qualities else ("quality", "--truth or --quality")
-    )
-    return ValueError(
-        f"an audit needs a quality column and an uncertainty (or confidence) column: no {kind} was found by "
-        f"name; name it with {options}. There are {preview(used.uses['column'], 20)}"
-    )
-
 # %% ../../nbs/11_report/06_audit.ipynb #e2bef700
 def _named(df, names, what):
     names = [names] if isinstance(names, str) else list(names)
-    if lacking := [name for name in names if name not in df]:
-        raise ValueError(f"no column {preview(lacking)} for {what}; there are {preview(df.columns, 20)}")
+    if missing := [name for name in names if name not in df]:
+        raise ValueError(f"no column {preview(missing)} for {what}; there are {preview(df.columns, 20)}")
     return df[names]
 
 
@@ -655,6 +645,16 @@ def _findings(audited):
     return pd.DataFrame(rows, columns=["pitfall", "title", "columns", "sentence", "lesson", "numbers"])
 
 # %% ../../nbs/11_report/06_audit.ipynb #e2bef700-1
+def _too_few_kinds(used, qualities):
+    kind, options = (
+        ("uncertainty", "--uncertainty or --confidence") if qualities else ("quality", "--truth or --quality")
+    )
+    return ValueError(
+        f"an audit needs a quality column and an uncertainty (or confidence) column: no {kind} was found by "
+        f"name; name it with {options}. There are {preview(used.uses['column'], 20)}"
+    )
+
+
 def _audited_scores(used):  # `Audited` of the `UsedColumns` of a table
     df, truth, length, document = used.df, used.truth, used.length, used.document
     quality = _named(df, used.quality, "quality")
@@ -680,7 +680,7 @@ def audit(
     df: pd.DataFrame,  # One row per text
     uncertainty=(),  # Columns where larger is less certain; by name where this and confidence are left out
     quality=(),  # Columns where larger is better; by name where this and truth are left out
-    confidence=(),  # Columns where larger is more certain; they are turned round
+    confidence=(),  # Columns where larger is more certain; their sign is changed
     truth: str = None,  # Quality column that the others are judged by, such as human scores
     length: str = None,  # Column with the length of each text
     document: str = None,  # Column with the document of each text, when several share one

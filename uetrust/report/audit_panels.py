@@ -156,7 +156,10 @@ def joint(audited):
         f"the largest cell is {largest:.1f} null standard deviations from 0)"
     )
     return Panel(
-        "All cells together", pd.DataFrame([row]), sentence, "nbs/lessons/1_basics/06_how_wide_is_chance.ipynb"
+        "All cells together",
+        pd.DataFrame([row]),
+        sentence,
+        "nbs/lessons/1_basics/06_how_wide_is_chance.ipynb",
     )
 
 # %% ../../nbs/11_report/08_audit_panels.ipynb #0cf308d3

@@ -102,8 +102,8 @@ def table_conclusion(
     by_mean = ranks[ranks["judged_by"].str.endswith("shared by all rows")].sort_values("rank")
     first, tied = by_mean.iloc[0], by_mean["rank_lo"].eq(1).sum()
     return (
-        f"{cells['inside'].sum()} of {len(cells)} cells ({cells['inside'].mean():.0%}) lie inside the null interval "
-        f"at N = {texts:,}, so their sign says nothing. "
+        f"{cells['inside'].sum()} of {len(cells)} cells ({cells['inside'].mean():.0%}) lie inside the null "
+        f"interval at N = {texts:,}, so their sign says nothing. "
         f"By the mean, {first['method']} comes first; if the errors of the rows move together, "
         f"{tied} of {len(by_mean)} {what} could be first."
     )

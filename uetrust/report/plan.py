@@ -74,27 +74,26 @@ from ..statistics.judges import JudgeServer
 from ..statistics.scores import load_scores
 from ..statistics.texts import COMPUTED_BY, MADE_BY, STATISTICS
 
-# %% ../../nbs/11_report/07_plan.ipynb #dde82431
 load_scores()
 
 # %% ../../nbs/11_report/07_plan.ipynb #dde82431-1
 def _missing_steps(
     method: str,  # Uncertainty method of the registry
-    plan: BankPlan,  # Of a bank
-) -> list:  # What the bank lacks for it; empty when the method can be computed
+    plan: BankPlan,  # Plan of the bank
+) -> list:  # Missing steps; empty when the method can be computed
     "Steps that a method needs and a bank does not have."
-    steps, lost = plan.steps, []
+    steps, missing = plan.steps, []
     for need in required_inputs(method):
         step = MADE_BY.get(need)
         if step is None or step not in steps:
-            lost.append(step or need)
+            missing.append(step or need)
         elif need.startswith("sample_") and not plan.generator.decoding.samples:
-            lost.append("drawn texts")
-    return list(dict.fromkeys(lost))
+            missing.append("drawn texts")
+    return list(dict.fromkeys(missing))
 
 
 def _dataset_columns(
-    plan: BankPlan,  # Of a bank
+    plan: BankPlan,  # Plan of the bank
 ) -> tuple:  # Columns of its sources
     "Texts that metrics have of a dataset, without reading a public one."
     from uetrust.data.datasets import load_samples
@@ -111,8 +110,8 @@ def _dataset_columns(
 
 
 def _models_of_plan(
-    plan: BankPlan,  # Of a bank
-) -> dict:  # As `uetrust.scoring.metrics.compute_metrics` takes it
+    plan: BankPlan,  # Plan of the bank
+) -> dict:  # Group of metrics -> model, for `uetrust.scoring.metrics.compute_metrics`
     "Models behind the quality metrics of a bank."
     return with_judge_server(metric_models(plan.metric_models), plan.folder / "quality" / "replies.sqlite")
 
@@ -125,42 +124,41 @@ def models_of_profile(
     return (PAPER_MODELS, False) if own else (STAND_IN_MODELS, True)
 
 # %% ../../nbs/11_report/07_plan.ipynb #13996528-1
-def _lacking(options, lacks):  # Reasons of the form that lacks least; empty when one form can be computed
-    reasons = [lacks(name) for name in options]
-    return min(reasons, key=len)
+def _fewest(gaps):  # Shortest list of missing things; empty when one form of a score can be computed
+    return min(gaps, key=len)
 
 
-def _metric_lacks(name, plan, models):  # What a metric of the paper lacks on a bank
+def _missing_for_metric(name, plan, models):  # What a metric of the paper needs and a bank has not
     options = (models.scores[name],) if name in models.scores else REGISTERED_METRICS[name]
     columns, scorers = _dataset_columns(plan), _models_of_plan(plan)
-    return _lacking(options, lambda score: missing_inputs(score, columns, scorers))
+    return _fewest([missing_inputs(score, columns, scorers) for score in options])
 
 
-def _method_lacks(name, plan):
-    return _lacking(REGISTERED_METHODS[name], lambda score: _missing_steps(score, plan))
+def _missing_for_method(name, plan):  # What a method of the paper needs and a bank has not
+    return _fewest([_missing_steps(score, plan) for score in REGISTERED_METHODS[name]])
 
 
 def _fillable_cells(
     plans: dict,  # Bank -> `BankPlan`
     models: ModelMapping = PAPER_MODELS,  # Models and datasets of the run
 ) -> pd.DataFrame:  # table, bank, row, column, filled, why: one row per printed cell of Tables 3 to 9
-    "Cells of Tables 3 to 9 that the banks of a profile fill, and what the others lack."
+    "Cells of Tables 3 to 9 that the banks of a profile fill, and what is missing for the others."
     rows = []
     tables = bank_of_table(models)[table_settings()["kind"] == "UE-NLG"]
     for table, bank in tables.items():
         plan, printed = plans.get(bank), printed_tables()[table]
         no_bank = [] if plan else [f"the bank {bank}"]
-        by_row = {name: no_bank or _metric_lacks(name, plan, models) for name in printed.index}
-        by_column = {name: [] if no_bank else _method_lacks(name, plan) for name in printed}
+        by_row = {name: no_bank or _missing_for_metric(name, plan, models) for name in printed.index}
+        by_column = {name: [] if no_bank else _missing_for_method(name, plan) for name in printed}
         rows += [
-            (table, bank, row, column, not (lost or missing), "; ".join([*lost, *missing]))
-            for row, lost in by_row.items()
-            for column, missing in by_column.items()
+            (table, bank, row, column, not (of_row or of_column), "; ".join([*of_row, *of_column]))
+            for row, of_row in by_row.items()
+            for column, of_column in by_column.items()
         ]
     return pd.DataFrame(rows, columns=["table", "bank", "row", "column", "filled", "why"])
 
 # %% ../../nbs/11_report/07_plan.ipynb #8fc00185
-def _fflm_lacks(options, models):  # Function of a printed number to what it lacks, '' when it is filled
+def _fflm_gap(options, models):  # Function: printed number -> what is missing, '' when it is filled
     names = [entry.partition("=")[0] for entry in options.get("fflm_models", "").split()]
     judges = options.get("fflm_judges", "").split()
     texts = ("hypothesis", "source", "reference")
@@ -170,7 +168,7 @@ def _fflm_lacks(options, models):  # Function of a printed number to what it lac
     def by_model(label, among):
         return "" if label.casefold() in [name.casefold() for name in among] else f"the model {label}"
 
-    def lacks(cell):
+    def gap(cell):
         row = cell.row.rpartition(": ")[2]
         if cell.table == 1:
             return "" if cell.column in ("Val", "Test") else "no number of a run"
@@ -187,46 +185,42 @@ def _fflm_lacks(options, models):  # Function of a printed number to what it lac
             return f"{row}, which no profile computes"
         return "; ".join(missing_inputs(score, texts, models)) if score in BASELINE_SCORES.values() else ""
 
-    return lacks
+    return gap
 
 # %% ../../nbs/11_report/07_plan.ipynb #8fc00185-1
-def _threshold_lacks(options, models):
+def _threshold_gap(options, models):  # As `_fflm_gap`
     texts = ("hypothesis", "source")
     given = dict.fromkeys(TRUE_METRICS, "")
     for name, score in TRUE_METRICS.items():
-        by = (
-            models
-            if name != "DBERTSc"
-            else {"bertscore": models[SECOND_BERTSCORE]}
-            if SECOND_BERTSCORE in models
-            else {}
-        )
+        by = models
+        if name == "DBERTSc":
+            by = {"bertscore": models[SECOND_BERTSCORE]} if SECOND_BERTSCORE in models else {}
         given[name] = "; ".join(missing_inputs(score, texts, by))
 
-    def lacks(cell):
+    def gap(cell):
         named = [name for name in TRUE_METRICS if name in (cell.row.rpartition(": ")[2], cell.column)]
         if named:
             return given[named[0]]
-        lost = [name for name, why in given.items() if why]
-        return f"a mean over all metrics, without {', '.join(lost)}" if lost else ""
+        missing = [name for name, why in given.items() if why]
+        return f"a mean over all metrics, without {', '.join(missing)}" if missing else ""
 
-    return lacks
+    return gap
 
 # %% ../../nbs/11_report/07_plan.ipynb #8fc00185-2
-def _ice_lacks(options, models):
-    def lacks(cell):
+def _ice_gap(options, models):  # As `_fflm_gap`
+    def gap(cell):
         if cell.table == 1 and cell.row.startswith("ICE"):
             return "" if options.get("ice_judge") else "a judge"
         return "other metrics and systems, which the profile does not score"
 
-    return lacks
+    return gap
 
 
-def _narcissism_lacks(options, models):
+def _narcissism_gap(options, models):  # As `_fflm_gap`
     made = {name.partition("--")[2] for name in options.get("cross_evaluation", "").split()}
     benchmarks = dict(zip((3, 2), options.get("human_benchmarks", "").split()))
 
-    def lacks(cell):
+    def gap(cell):
         if cell.table == 1:
             return "statistics of human scores, which the ledger recomputes from public data"
         if cell.table not in benchmarks:
@@ -236,14 +230,14 @@ def _narcissism_lacks(options, models):
             return f"{name}, whose weights are not public"
         return "" if name in made else f"the evaluator {name}"
 
-    return lacks
+    return gap
 
 # %% ../../nbs/11_report/07_plan.ipynb #8fc00185-3
 OTHER_PAPERS: dict[str, tuple[str, Callable]] = {  # Study -> paper, and what its cells need
-    "ice_study": ("ICE", _ice_lacks),
-    "fflm_study": ("FFLM", _fflm_lacks),
-    "self_bias": ("Narcissism", _narcissism_lacks),
-    "threshold": ("Schroedinger's Threshold", _threshold_lacks),
+    "ice_study": ("ICE", _ice_gap),
+    "fflm_study": ("FFLM", _fflm_gap),
+    "self_bias": ("Narcissism", _narcissism_gap),
+    "threshold": ("Schroedinger's Threshold", _threshold_gap),
 }
 
 
@@ -256,16 +250,16 @@ def _studies_of(profile_name):
 def _other_paper_cells(
     profile_name: str,  # Section of settings.ini
 ) -> pd.DataFrame:  # paper, table, row, group, column, filled, why: one row per printed number
-    "Cells of the other papers' tables that a profile fills, and what the others lack."
+    "Cells of the other papers' tables that a profile fills, and what is missing for the others."
     found = []
     pairs = [value for value in profile_settings(profile_name).metric_models if value != "shipped"]
     for study, (paper, rule) in OTHER_PAPERS.items():
         if study not in _studies_of(profile_name):
             continue
-        lacks = rule(profile(profile_name), metric_models(pairs))
+        gap = rule(profile(profile_name), metric_models(pairs))
         printed = printed_numbers()
         printed = printed[printed["paper"] == paper]
-        why = [lacks(cell) for cell in printed.itertuples()]
+        why = [gap(cell) for cell in printed.itertuples()]
         filled = [not reason for reason in why]
         found.append(printed[["paper", "table", "row", "group", "column"]].assign(filled=filled, why=why))
     columns = ["paper", "table", "row", "group", "column", "filled", "why"]
@@ -274,13 +268,13 @@ def _other_paper_cells(
 # %% ../../nbs/11_report/07_plan.ipynb #ba8b6f81
 @dataclass(frozen=True)
 class _Need:
-    "Something that a run needs, and why it is not to be had"
+    "Something that a run needs, and why it is not available"
 
     kind: str  # 'checkpoint', 'server', 'data'
     name: str
-    used_by: tuple  # Banks, metrics and studies
-    problem: str = ""  # '' when it is at hand or can be fetched
-    about: dict = field(default_factory=dict)  # Further facts
+    used_by: tuple  # Banks, metrics and studies that need it
+    problem: str = ""  # Why it is not available; '' when it is at hand or can be fetched
+    about: dict = field(default_factory=dict)  # Size, licence, price and the like
 
 
 def _is_at_hand(
@@ -388,22 +382,22 @@ def _data_need(data, used_by, hub):
     name, _, rest = data.partition(":")
     files = DATASET_FILES.get(name, {})
     split = rest.partition(":")[0]
-    lost = {
+    missing = {
         file.format(split=split): can
         for file, can in files.items()
         if not _is_stored(file.format(split=split))
     }
-    by_hand = [file for file, can in lost.items() if not can]
+    by_hand = [file for file, can in missing.items() if not can]
     problem = ""
     if by_hand:
         problem = f"{', '.join(by_hand)} has to be fetched by hand, see uetrust.data.loaders"
-    elif lost and (hub or is_offline()):
-        problem = f"{', '.join(lost)} is not at hand, and {hub or 'UETRUST_OFFLINE=1 forbids the network'}"
-    return _Need("data", data, tuple(sorted(used_by)), problem, dict(at_hand=not lost))
+    elif missing and (hub or is_offline()):
+        problem = f"{', '.join(missing)} is not at hand, and {hub or 'UETRUST_OFFLINE=1 forbids the network'}"
+    return _Need("data", data, tuple(sorted(used_by)), problem, dict(at_hand=not missing))
 
 # %% ../../nbs/11_report/07_plan.ipynb #ba0d288e
 class _BankWork(NamedTuple):
-    "What one bank computes, asks for and leaves on disk"
+    "What one bank computes, requests from servers and leaves on disk"
 
     sources: int
     texts: int
@@ -432,7 +426,7 @@ def _scale(costs, n):
 def _metric_groups(
     names,  # Quality metrics
     columns,  # Columns of the texts
-    models: dict,  # As `uetrust.scoring.metrics.compute_metrics` takes it
+    models: dict,  # Group of metrics -> model, for `uetrust.scoring.metrics.compute_metrics`
 ) -> dict:  # Group of `uetrust.statistics.texts.STATISTICS` -> statistics that are computed
     "Statistics that the metrics of a bank need, by the model that computes them."
     found = {}
@@ -500,7 +494,7 @@ def _requests_of(generator, sources, lengths):  # Requests, prompt tokens and re
 
 # %% ../../nbs/11_report/07_plan.ipynb #fbba362d
 def _bank_work(
-    plan: BankPlan,  # Of a bank
+    plan: BankPlan,  # Plan of the bank
     with_metrics: bool = True,  # False for the banks of a cross evaluation, which have none
 ) -> _BankWork:
     "Work of one bank, from the shapes of its models."
@@ -529,7 +523,7 @@ def _bank_work(
 
 # %% ../../nbs/11_report/07_plan.ipynb #ba0d288e-3
 def _judge_requests_of(
-    plan: BankPlan,  # Of a bank
+    plan: BankPlan,  # Plan of the bank
 ) -> tuple:  # (judge or None, requests, prompt tokens, tokens of replies)
     "Requests of the judge of a bank, when it is a server."
     judge = _models_of_plan(plan).get("judge")
@@ -595,10 +589,10 @@ def _threshold_costs(profile_name, lengths):
         if shape
     }
 
-# %% ../../nbs/11_report/07_plan.ipynb #f52fb35f
+# %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-1
 WEIGHTS_SHARE = 0.9  # Of a card's memory that accelerate gives to weights
 
-# %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-1
+
 def _checkpoint_bytes(needs):  # Checkpoint -> bytes of its weights, 0 where they are not known
     return {need.name: need.about["bytes"] or 0 for need in needs if need.kind == "checkpoint"}
 
@@ -613,12 +607,12 @@ class _PlanContents:
     stand_ins: bool  # Whether stand-ins take the places of the paper's models
     banks: dict  # Bank -> (`BankPlan`, `_BankWork`, names of methods, names of metrics)
     needs: list  # `_Need`s
-    card: str  # Of `uetrust.scoring.costs.CARDS`
+    card: str  # Graphics card, one of `uetrust.scoring.costs.CARDS`
     studies: dict = field(default_factory=dict)  # From `_study_costs`
 
     @property
     def problems(self) -> list:
-        "What is not to be had, as sentences."
+        "Sentences on what is not available."
         return [
             f"{need.kind} {need.name}: {need.problem} (for {preview(need.used_by, 3)})"
             for need in self.needs
@@ -627,7 +621,7 @@ class _PlanContents:
 
     @property
     def too_large(self) -> dict:
-        "Checkpoints that one card does not hold, and how many of them do together."
+        "Checkpoints that do not fit into one card -> number of cards that hold them."
         room = WEIGHTS_SHARE * named_card(self.card).memory
         sizes = _checkpoint_bytes(self.needs)
         return {name: math.ceil(size / room) for name, size in sizes.items() if size > room}
@@ -714,7 +708,7 @@ class _RunPlan(_PlanContents):
     "What a profile would compute, need and cost"
 
     def check(self):
-        "Raise `Stopped` with the whole list when something needed is not to be had."
+        "Raise `Stopped` with the whole list when something needed is not available."
         if problems := self.problems:
             listed = "\n  ".join(problems)
             raise Stopped(
@@ -766,10 +760,10 @@ def _checkpoint_users(profile_name, plans, scored):  # Checkpoint -> who needs i
 
 # %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-4
 def _server_needs(profile_name, plans, works, scored):
-    asked = {}
+    servers = {}  # Name -> generator, users, requests, prompt tokens, reply tokens
 
     def add(generator, who, requests, tokens_in, tokens_out):
-        known = asked.setdefault(generator.name, [generator, set(), 0, 0, 0])
+        known = servers.setdefault(generator.name, [generator, set(), 0, 0, 0])
         known[1].add(who)
         for k, number in enumerate((requests, tokens_in, tokens_out), 2):
             known[k] += number
@@ -784,7 +778,7 @@ def _server_needs(profile_name, plans, works, scored):
                 add(judge, f"judge of {bank}", *numbers)
     if judge := profile(profile_name).get("ice_judge"):
         add(generator_settings(judge), "ice_study", 21_432, 23e6, 21_432 * 5)
-    return [_server_need(*found) for found in asked.values()]
+    return [_server_need(*found) for found in servers.values()]
 
 # %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-5
 def _planned_bank(plan, work, scored):  # `BankPlan`, `_BankWork`, names of methods and of metrics
@@ -808,7 +802,7 @@ def _needs_of(profile_name, plans, works, scored):  # `_Need`s of a profile
 # %% ../../nbs/11_report/07_plan.ipynb #7bc6c0e8
 def run_plan(
     profile_name: str,  # Section of settings.ini
-    card: str = "h100",  # Of `uetrust.scoring.costs.CARDS`
+    card: str = "h100",  # Graphics card, one of `uetrust.scoring.costs.CARDS`
 ) -> _RunPlan:
     """Plan of a profile: what it would compute, need and cost. Nothing is loaded or sent.
 
@@ -842,7 +836,7 @@ def run_plan(
 def plan_lines(
     plan: _RunPlan,  # From `run_plan`
 ) -> list:  # Lines of text
-    "A plan as lines for people."
+    "Lines of text that summarise a plan."
     found = plan.to_dict()
     total, cells = found["total"], found["cells"]
     lines = [

@@ -335,11 +335,10 @@ def _of_paper(printed, paper):  # Numbers of one paper, or all
 
 def cell_ledger(
     paper: str = None,  # A key of `PAPER_PREFIXES`, to recompute only this paper; all of them when None
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # `printed_numbers` with status, recomputed, how, agrees, data and reason
     """Status of every printed number.
 
-    Columns of `printed_numbers`, status (of `CELL_STATUS`), recomputed, how ('rounded', 'cut' or ''), agrees,
-    data, reason.
+    status is one of `CELL_STATUS`, and how is 'rounded', 'cut' or ''.
 
     Raises
     ------
