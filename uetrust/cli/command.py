@@ -521,6 +521,17 @@ def _check_written(bound):  # Links to nowhere, files and folders that may not b
 # %% ../../nbs/13_cli/03_command.ipynb #5510f91e
 _SOON = 0.01  # Seconds until a signal is raised again
 
+
+def _raise_soon(number, timers):  # It ends a sleep, too
+    timers.append(threading.Timer(_SOON, signal.pthread_kill, [threading.main_thread().ident, number]))
+    timers[-1].start()
+
+
+def _runs_inside(frame, function):  # Whether a frame was called by a function, or is one of it
+    while frame is not None and frame.f_code is not function.__code__:
+        frame = frame.f_back
+    return frame is not None
+
 # %% ../../nbs/13_cli/03_command.ipynb #5510f91e-1
 @contextmanager
 def _stoppable(stopped):
@@ -530,27 +541,17 @@ def _stoppable(stopped):
         return
 
     def stop(number, frame):
-        if hook_runs(frame):
-            return raise_soon(number)
+        if _runs_inside(frame, once_more):
+            return _raise_soon(number, timers)
         stopped.append(number)
         raise KeyboardInterrupt
-
-    def raise_soon(number):
-        again = signal.pthread_kill, [threading.main_thread().ident, number]  # It ends a sleep, too
-        waiting.append(threading.Timer(_SOON, *again))
-        waiting[-1].start()
-
-    def hook_runs(frame):
-        while frame is not None and frame.f_code is not once_more.__code__:
-            frame = frame.f_back
-        return frame is not None
 
     def once_more(missed):  # One that came where none can be raised, as while an object is removed
         if missed.exc_type is not KeyboardInterrupt:
             return before_hook(missed)
-        raise_soon(signal.SIGINT)  # Not now: it would be raised here
+        _raise_soon(signal.SIGINT, timers)  # Not now: it would be raised here
 
-    waiting, before_hook, sys.unraisablehook = [], sys.unraisablehook, once_more
+    timers, before_hook, sys.unraisablehook = [], sys.unraisablehook, once_more
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     kept = [number for number, handler in before.items() if handler in (signal.SIG_IGN, None)]
     try:
@@ -558,7 +559,7 @@ def _stoppable(stopped):
             signal.signal(number, stop)
         yield
     finally:
-        for timer in waiting:
+        for timer in timers:
             timer.cancel()
         for number in before.keys() - kept:
             signal.signal(number, before[number])

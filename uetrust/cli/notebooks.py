@@ -251,27 +251,36 @@ def run_notebook(
     nb, target = Path(nb).absolute(), Path(target).absolute()
     _check_target(nb, target)
     values = _values(nb, params or {})
-    import papermill as pm
-    from nbclient.exceptions import DeadKernelError
-
     target.parent.mkdir(parents=True, exist_ok=True)
     partial, failed = (target.with_suffix(f".{end}.ipynb") for end in ("partial", "failed"))
     failed.unlink(missing_ok=True)
     missing_data_note(target).unlink(missing_ok=True)
-    shown = progress_options() | dict(desc=target.stem)
-    quiet = ["--log-level=CRITICAL"]  # What a cell raises is in the notebook
-    how = dict(kernel_name="python3", cwd=str(nb.parent), progress_bar=shown, extra_arguments=quiet)
+    _execute(nb, target, values, partial=partial, failed=failed)
+    put_in_place(partial, written_file(target))
+    return target
+
+# %% ../../nbs/13_cli/01_notebooks.ipynb #317b09da
+def _execute(nb, target, values, partial, failed):
+    "Execute a notebook into the file `partial`; after an error, `failed` holds what was executed."
+    import papermill as pm
+    from nbclient.exceptions import DeadKernelError
+
+    options = dict(
+        kernel_name="python3",
+        cwd=str(nb.parent),
+        progress_bar=progress_options() | dict(desc=target.stem),
+        extra_arguments=["--log-level=CRITICAL"],  # What a cell raises is in the notebook
+    )
     try:
         with TemporaryDirectory(prefix="uetrust-") as folder, _kernels(folder) as kernel:
-            pm.execute_notebook(str(nb), str(partial), values, kernel_manager_class=kernel, **how)
+            pm.execute_notebook(str(nb), str(partial), values, kernel_manager_class=kernel, **options)
     except pm.PapermillExecutionError as e:
         if e.ename == "DataNotAtHand":
-            _end_here(partial, e.evalue, missing_data_note(target))
-        else:
-            os.replace(partial, failed)
-            said = (str(e.evalue).strip().splitlines() or [""])[-1]
-            cell = f"cell {e.cell_index + 1}"
-            raise _RunFailed(f"FAILED {target.name}: {e.ename}: {said} ({cell}, see {failed})") from e
+            return _end_here(partial, e.evalue, missing_data_note(target))
+        os.replace(partial, failed)
+        message = (str(e.evalue).strip().splitlines() or [""])[-1]
+        cell = f"cell {e.cell_index + 1}"
+        raise _RunFailed(f"FAILED {target.name}: {e.ename}: {message} ({cell}, see {failed})") from e
     except DeadKernelError as e:
         os.replace(partial, failed)
         raise _RunFailed(
@@ -281,8 +290,6 @@ def run_notebook(
     except _NoKernel as e:
         partial.unlink(missing_ok=True)
         raise _RunFailed(f"FAILED {target.name}: the process that runs its cells did not start: {e}") from e
-    put_in_place(partial, written_file(target))
-    return target
 
 # %% ../../nbs/13_cli/01_notebooks.ipynb #5afe0307-1
 def _check_target(nb, target):  # Refused before any cell runs

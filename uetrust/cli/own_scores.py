@@ -232,8 +232,6 @@ def guarantee_command(
     output: Output = AS_TEXT,
 ):
     "Threshold on uncertainty so that the risk of kept texts is at most alpha with probability 1 - delta."
-    import pandas as pd
-
     from uetrust.cli.user_table import parse_scale
     from uetrust.evaluation.inference import guarantee
 
@@ -243,11 +241,19 @@ def guarantee_command(
     promise = guarantee.expected_guarantee if expectation else guarantee.rejection_guarantee
     options |= {} if expectation else dict(delta=delta / len(uncertainty))
     found = {name: _of_file(file, promise, df[quality], df[name], **options) for name in uncertainty}
+    _print_guarantees(found, "documents" if document else "texts", output)
+
+# %% ../../nbs/13_cli/04_own_scores.ipynb #2936ea55
+def _print_guarantees(found, unit, output):  # A sentence for each method, and the table of all
+    import pandas as pd
+
+    from uetrust.evaluation.inference.guarantee import guarantee_sentence
+
     table = pd.DataFrame([dict(method=name) | one._asdict() for name, one in found.items()])
     if printed_for_programs(table, output):
         return
     for name, one in found.items():
-        print(guarantee.guarantee_sentence(one, name, "documents" if document else "texts"))
+        print(guarantee_sentence(one, name, unit))
     print()
     print_table(table, output)
 

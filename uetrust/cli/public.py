@@ -11,7 +11,7 @@ from importlib import import_module
 from ..core.docstrings import numpydoc
 
 # %% ../../nbs/13_cli/13_public.ipynb #07d57b37
-PUBLIC = {
+_LIBRARY = {
     "core.checks": "Undefined",
     "core.scores": "wide_table",
     "core.run": "ScoreRun compute_score",
@@ -25,6 +25,10 @@ PUBLIC = {
     "generation.bank": "bank_from_file read_bank",
     "generation.local": "generate_texts",
     "generation.endpoint": "Endpoint",
+}  # Module -> its public names: data, models and generations
+
+# %% ../../nbs/13_cli/13_public.ipynb #baca74a2
+PUBLIC = _LIBRARY | {
     "evaluation.prr": "PRR prr prr_bootstrap prr_difference prr_table prr_value rejection_curve",
     "evaluation.inference.few_labels": "prr_difference_from_labels prr_from_labels",
     "evaluation.pairs": "auroc",

@@ -158,11 +158,11 @@ def _commands(job, profile_name):  # Those that make a page
 MOST_SILENCE = 20  # Seconds without a line
 
 # %% ../../nbs/13_cli/12_reproduce.ipynb #950d3e79-1
-class _Pages:
-    "Runs one page after the other when it is called, and says what is left of a profile"
+class _Progress:
+    "Prints which pages of a profile run, and how much is left"
 
     def __init__(self, profile_name, expected, workers, timed=True):
-        self.profile_name, self.expected, self.context = profile_name, expected, warm_context()
+        self.profile_name, self.expected = profile_name, expected
         self.timed = timed  # Whether the expected seconds are good enough to be shown
         self.start, self.seconds, self.lock, self.workers = monotonic(), {}, Lock(), workers
         self.said, self.running, self.ended = monotonic(), [], Event()
@@ -184,6 +184,21 @@ class _Pages:
                 if monotonic() - self.said > MOST_SILENCE and self.running:
                     self.say(f"still running {' and '.join(self.running)} {self.left()}")
 
+    def left(self):
+        rest = sum(self.expected[name] for name in self.expected if name not in self.seconds)
+        done = sum(self.expected[name] for name in self.seconds)
+        rate = (monotonic() - self.start) / done if done else 1 / self.workers
+        count = f"{len(self.seconds)} of {len(self.expected)} notebooks"
+        return f"({count}, about {time_left(rate * rest)} left)" if self.timed else f"({count})"
+
+# %% ../../nbs/13_cli/12_reproduce.ipynb #77da84c4
+class _Pages(_Progress):
+    "Runs one page when it is called, and prints what is left of a profile"
+
+    def __init__(self, profile_name, expected, workers, timed=True):
+        self.context = warm_context()
+        super().__init__(profile_name, expected, workers, timed)
+
     def __call__(self, job):  # False when it failed
         with self.lock:
             self.running.append(job.name)
@@ -200,13 +215,6 @@ class _Pages:
             self.seconds[job.name] = monotonic() - start
             self.say(" ".join(["\n".join(filter(None, lines)), self.left()]))
         return not code
-
-    def left(self):
-        rest = sum(self.expected[name] for name in self.expected if name not in self.seconds)
-        done = sum(self.expected[name] for name in self.seconds)
-        rate = (monotonic() - self.start) / done if done else 1 / self.workers
-        count = f"{len(self.seconds)} of {len(self.expected)} notebooks"
-        return f"({count}, about {time_left(rate * rest)} left)" if self.timed else f"({count})"
 
 # %% ../../nbs/13_cli/12_reproduce.ipynb #950d3e79-2
 def run_profile(

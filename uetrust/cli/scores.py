@@ -391,27 +391,47 @@ def judge_command(
     output: Output = AS_TEXT,
 ):
     "Ask a server how good summaries are; every reply is kept, and nothing is paid twice."
-    from uetrust.nlg.judge import WORDINGS
+    check_out(out)
+    options = dict(chat=not completions, extra=dict(max_tokens=max_tokens))
+    server = endpoint_of(endpoint, model, revision, price, **options)
+    questions = _Questions(_shown_texts(file, families), *_chosen_questions(families, dims, variants), top)
+    replies = cache or f"{file}.replies.sqlite"
+    if price.dry_run:
+        return _estimate_judge(server, questions, replies)
+    _judge(server, questions, replies, out, output)
+
+# %% ../../nbs/13_cli/08_scores.ipynb #67e98e5a
+class _Questions(NamedTuple):
+    "What a judge is asked about which texts"
+
+    texts: object  # pandas.DataFrame, as from `read_texts`
+    pairs: list  # (family, dimension) of each question
+    wordings: tuple  # Names of the wordings in which each is asked
+    top: int  # Likeliest tokens to request
+
+
+def _shown_texts(file, families):  # Of a file that holds what the judge is shown
     from uetrust.scoring.metrics import read_texts
     from uetrust.statistics.judges import check_shown_texts
 
-    check_out(out)
-    asks = dict(chat=not completions, extra=dict(max_tokens=max_tokens))
-    texts, server = read_texts(file), endpoint_of(endpoint, model, revision, price, **asks)
+    texts = read_texts(file)
     check_shown_texts(texts, families, file)
-    asked = [(family, dim) for family in families for dim in (DIMENSIONS if "all" in dims else dims)]
-    wordings = tuple(WORDINGS) if "all" in variants else tuple(variants)
-    replies = cache or f"{file}.replies.sqlite"
-    if price.dry_run:
-        return _estimate_judge(server, asked, wordings, texts, top, replies)
-    _judge(server, asked, wordings, texts, top, replies, out, output)
+    return texts
+
+
+def _chosen_questions(families, dims, variants):  # (family, dimension) pairs, and wordings
+    from uetrust.nlg.judge import WORDINGS
+
+    pairs = [(family, dim) for family in families for dim in (DIMENSIONS if "all" in dims else dims)]
+    return pairs, tuple(WORDINGS) if "all" in variants else tuple(variants)
 
 # %% ../../nbs/13_cli/08_scores.ipynb #a393d9dd-2
-def _judge(server, asked, wordings, texts, top, replies, out, output):
+def _judge(server, questions, replies, out, output):
     from uetrust.statistics.judges import judge_scores
 
-    found = judge_scores(server, asked, texts, replies, wordings, top)
-    scores, total = found.table, len(texts) * len(asked) * len(wordings)
+    texts, pairs, wordings, top = questions
+    found = judge_scores(server, pairs, texts, replies, wordings, top)
+    scores, total = found.table, len(texts) * len(pairs) * len(wordings)
     write_out(scores, out)
     if not printed_for_programs(scores, output):
         _print_judge(found, wordings, output)
@@ -442,16 +462,16 @@ def _print_cut(cut, total):
         )
 
 
-def _estimate_judge(server, asked, wordings, texts, top, replies):
+def _estimate_judge(server, questions, replies):
     from uetrust.generation.endpoint import ReplyCache, estimate_request_cost
     from uetrust.statistics.judges import judge_requests
 
     with ReplyCache(replies) as cache:
         requests = [
             request
-            for wording in wordings
-            for family, dim in asked
-            for request in judge_requests(server, family, dim, texts, wording, top)
+            for wording in questions.wordings
+            for family, dim in questions.pairs
+            for request in judge_requests(server, family, dim, questions.texts, wording, questions.top)
         ]
         print_estimate(estimate_request_cost(server, requests, cache))
 

@@ -105,29 +105,24 @@ def generate_command(
 ):
     "Fill a bank with texts of one generator; only missing shards are made."
     from uetrust.data.datasets import load_samples
-    from uetrust.generation.decoding import check_decoding_size
 
-    if endpoint:
-        refuse_typed(asdict(where), f"the server at {endpoint} loads its model itself; leave this out")
-    if not (folder / "bank.json").exists():  # One that is finished can be read
-        check_folder(folder)
+    server = _server_of(endpoint, model, revision, price, where, logprobs=logprobs, per_call=per_call)
+    _check_bank_folder(folder)
     settings, rows = _decoding(writing), load_samples(data)
-    said = _token_options(logprobs, endpoint)
-    if price.dry_run and not endpoint:
-        return _print_free_estimate(rows, settings)
-    server = endpoint_of(endpoint, model, revision, price, per_call=per_call, **said) if endpoint else None
     if price.dry_run:
-        return _print_server_estimate(folder, rows, settings, server)
-    check_decoding_size(settings, len(rows), batch)
+        return _print_generation_estimate(folder, rows, settings, server)
     names = Path(data.split(":")[0]).stem, generator or (model if server else Path(model).name)
-    writer = server or (load_placed(model, revision, where), batch)
-    fill = _fill_by_server if server else _fill_by_checkpoint
-    with _filling(folder, resume):
-        fill(folder, *names, rows, writer, settings)
+    load = lambda: server or (load_placed(model, revision, where), batch)  # noqa: E731
+    _write_texts(folder, names, rows, settings, server=server, load=load, batch=batch, resume=resume)
     _print_bank(folder, model)
 
 # %% ../../nbs/13_cli/07_texts.ipynb #57356749-1
-def _token_options(logprobs, endpoint):  # Of `Endpoint`; the word --logprobs alone asks for 5
+def _check_bank_folder(folder):  # A finished bank can be read, also where nothing may be written
+    if not (folder / "bank.json").exists():
+        check_folder(folder)
+
+
+def _token_options(logprobs, endpoint):  # Of `Endpoint`; the word --logprobs alone requests 5
     if logprobs is None:
         return {}
     if not endpoint:
@@ -135,6 +130,25 @@ def _token_options(logprobs, endpoint):  # Of `Endpoint`; the word --logprobs al
             "--logprobs asks a server (--endpoint); `uetrust read` computes those of a checkpoint"
         )
     return dict(logprobs=True, top_logprobs=logprobs[0] if logprobs else 5)
+
+
+def _server_of(endpoint, model, revision, price, where, logprobs, per_call):  # None without an endpoint
+    tokens = _token_options(logprobs, endpoint)
+    if not endpoint:
+        return None
+    refuse_typed(asdict(where), f"the server at {endpoint} loads its model itself; leave this out")
+    return endpoint_of(endpoint, model, revision, price, per_call=per_call, **tokens)
+
+# %% ../../nbs/13_cli/07_texts.ipynb #667bcbb4
+def _write_texts(folder, names, rows, settings, server, load, batch, resume):
+    "Write the missing texts of a bank; `load` returns the server, or a model and its batch size."
+    from uetrust.generation.decoding import check_decoding_size
+
+    check_decoding_size(settings, len(rows), batch)
+    writer = load()  # Before the folder is locked
+    fill = _fill_by_server if server else _fill_by_checkpoint
+    with _filling(folder, resume):
+        fill(folder, *names, rows, writer, settings)
 
 
 @contextmanager
@@ -178,18 +192,16 @@ def _replies_of(folder):
     return folder.parent / "replies.sqlite"
 
 
-def _print_free_estimate(rows, settings):
+def _print_generation_estimate(folder, rows, settings, server):
+    if server:
+        from uetrust.generation.endpoint import ReplyCache, estimate_cost
+
+        with ReplyCache(_replies_of(folder)) as cache:
+            return print_estimate(estimate_cost(server, rows, settings, cache))
     texts = f"{len(rows)} sources, {sum(settings.texts.values())} texts each"
     print(f"{texts}, at most {settings.max_new_tokens} tokens a text; a checkpoint costs nothing")
 
-
-def _print_server_estimate(folder, rows, settings, server):
-    from uetrust.generation.endpoint import ReplyCache, estimate_cost
-
-    with ReplyCache(_replies_of(folder)) as cache:
-        print_estimate(estimate_cost(server, rows, settings, cache))
-
-
+# %% ../../nbs/13_cli/07_texts.ipynb #40230fb2
 def _print_bank(folder, model):
     from uetrust.generation.bank import read_bank
 
@@ -247,8 +259,7 @@ def read_command(
 
     if bank is None:  # One folder: the statistics go beside the texts
         bank, folder = texts_folder(folder), folder / read
-    if not (folder / "bank.json").exists():  # One that is finished can be read
-        check_folder(folder)
+    _check_bank_folder(folder)
     settings = _settings_of(bank, prompt, system)
     sources, which = load_samples(data), get_pass(read)
     reader = load_placed(model, revision, where)
@@ -330,8 +341,7 @@ def compare_command(
 
     if not (nli or encoder):
         raise ValueError("name who compares: --nli CHECKPOINT, --encoder CHECKPOINT, or both")
-    if not (folder / "bank.json").exists():  # One that is finished can be read
-        check_folder(folder)
+    _check_bank_folder(folder)
     texts = texts_folder(folder)
     Store(texts, "bank").names()  # A folder that holds no bank is refused before a model is loaded
     with lock_folder(folder, wait=True):
