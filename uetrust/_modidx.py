@@ -367,6 +367,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                          'uetrust.core.docstrings._comment': ( '01_core/docstrings.html#_comment',
                                                                                'uetrust/core/docstrings.py'),
                                          'uetrust.core.docstrings._entry': ('01_core/docstrings.html#_entry', 'uetrust/core/docstrings.py'),
+                                         'uetrust.core.docstrings._own_parts': ( '01_core/docstrings.html#_own_parts',
+                                                                                 'uetrust/core/docstrings.py'),
                                          'uetrust.core.docstrings._remarks': ( '01_core/docstrings.html#_remarks',
                                                                                'uetrust/core/docstrings.py'),
                                          'uetrust.core.docstrings._section': ( '01_core/docstrings.html#_section',

@@ -97,12 +97,22 @@ def described(
     ], None
 
 # %% ../../nbs/01_core/08_docstrings.ipynb #079f078a-4
+def _own_parts(obj):  # A function, or a class and those of its base classes that are of the same package
+    if not inspect.isclass(obj):
+        return [obj]
+    package = obj.__module__.split(".")[0]
+    return [part for part in inspect.getmro(obj) if part.__module__.split(".")[0] == package]
+
+
 def comments_of(
     obj,  # Function or class of a module
 ) -> tuple:  # (list of `Parameter`, result or None)
-    "Parameters and result of an object, with the comments in its source."
-    source = textwrap.dedent(inspect.getsource(obj))
-    return described(ast.parse(source).body[0], source)
+    "Parameters and result of an object, with the comments in its source or in that of a base class."
+    for source in map(textwrap.dedent, map(inspect.getsource, _own_parts(obj))):
+        parameters, result = described(ast.parse(source).body[0], source)
+        if parameters or result:
+            break
+    return parameters, result
 
 # %% ../../nbs/01_core/08_docstrings.ipynb #ff3a4c59
 def _entry(parameter):  # Lines of one parameter in a section
@@ -128,7 +138,9 @@ def numpydoc(
     if re.search(r"^(Parameters|Attributes)\n-+$", text, re.M):
         return text
     parameters, result = comments_of(obj)
-    fields = inspect.isclass(obj) and "def __init__" not in inspect.getsource(obj)
+    fields = inspect.isclass(obj) and not any(
+        "def __init__" in inspect.getsource(part) for part in _own_parts(obj)
+    )
     made = [_section("Attributes" if fields else "Parameters", parameters)]
     if result and (result.annotation or result.comment):
         made.append(_section("Returns", [result]))

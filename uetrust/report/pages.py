@@ -126,7 +126,7 @@ class Page(_Exhibits):
 
     Examples
     --------
-    >>> from uetrust.report.pages import Page
+    >>> from uetrust import Page
     >>> page = Page("my_study", out="runs/mine")
     >>> page.name
     'my_study'

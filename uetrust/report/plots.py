@@ -338,7 +338,15 @@ def plot_interval_panels(
     foot: str = "",  # Below the plot
     zero: float = 0.0,  # Position of a vertical line that marks no effect
 ):  # The figure
-    "Dots with intervals in panels that share labels and scale."
+    """Dots with intervals in panels that share labels and scale.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from uetrust import plot_interval_panels
+    >>> rows = pd.DataFrame({"group": ["XSum", "AESLC"], "label": "msp", "value": [0.4, 0.3], "lo": 0.2, "hi": 0.6})
+    >>> figure = plot_interval_panels(rows, "PRR by dataset")
+    """
     import matplotlib.pyplot as plt
 
     groups, labels = df.groupby("group", sort=False), df["label"].nunique()
