@@ -54,11 +54,11 @@ def _exported_scores(
 
 # %% ../../nbs/11_report/11_export.ipynb #9c8f0116
 def _write_own_tables(
-    folder,  # Where they go
+    folder,  # Folder to write to
     results: dict,  # Bank -> `BankResult`, from `read_results`
     models: ModelMapping,  # Models and datasets of the run
 ) -> dict:  # 'T3' to 'T9', as far as there are numbers: own PRR in the paper's layout
-    "Tables 3 to 9 of a run beside the printed ones."
+    "Write Tables 3 to 9 of a run, and each cell next to the printed one."
     scores = scores_of_tables(results, models)
     scores = scores[scores["table"].map(table_settings()["kind"]) == "UE-NLG"]
     own, se, n = (tables_of_run(scores, results, field) for field in ("value", "se", "n"))
@@ -70,22 +70,22 @@ def _write_own_tables(
         )
         cells = test_cells({name: table}, {name: se[name]}, {name: n[name]})
         difference, half = cells["own"] - cells["printed"], Z_95 * cells["sd"]
-        beside = cells[["row", "column", "printed", "own", "se"]].assign(
+        compared = cells[["row", "column", "printed", "own", "se"]].assign(
             difference=difference,
             lo=difference - half,
             hi=difference + half,
             p=cells["p"],
             holm=cells["holm"],
         )
-        save_csv(beside, f"{stem}_beside.csv")
+        save_csv(compared, f"{stem}_beside.csv")
     return own
 
 # %% ../../nbs/11_report/11_export.ipynb #1ba5b47e
-def _beside_print(
+def _compare_with_print(
     own: pd.DataFrame,  # label_a, label_b, rho, n of the run
-    printed: pd.DataFrame,  # The same of the printed table
+    printed: pd.DataFrame,  # label_a, label_b, rho, n of the printed table
 ) -> pd.DataFrame:  # label_a, label_b, printed, own, n, difference, z (of the difference, both err)
-    "Correlations of a run beside those of the printed table."
+    "Correlations of a run next to those of the printed table."
     both = printed.merge(own, on=["label_a", "label_b"], suffixes=("_printed", "_own"))
     both = both.rename(columns=dict(rho_printed="printed", rho_own="own", n_own="n"))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -97,7 +97,7 @@ def _beside_print(
 
 
 def _own_figure(
-    number: int,  # Of the figure, 3 to 41
+    number: int,  # Number of the figure, 3 to 41
     own: dict,  # From `_write_own_tables`
 ):  # CorrelationFigure with own numbers, and the same part of the printed table; an `Undefined` says why not
     "Table behind a figure of the paper, from own numbers."
@@ -114,11 +114,11 @@ def _own_figure(
 
 # %% ../../nbs/11_report/11_export.ipynb #1ba5b47e-1
 def _write_own_figures(
-    folder,  # Where they go
+    folder,  # Folder to write to
     own: dict,  # From `_write_own_tables`
-    note: str = "",  # Below each title, such as who stands in
+    note: str = "",  # Note below each title
 ) -> pd.DataFrame:  # figure, pairs, note (why it was not drawn)
-    "Figures 3 to 41 of a run, drawn and beside the correlations of the printed tables."
+    "Draw Figures 3 to 41 of a run, and compare their correlations with the printed tables."
     import matplotlib.pyplot as plt
 
     rows = []
@@ -132,8 +132,8 @@ def _write_own_figures(
         over = FIGURE_OBSERVATIONS[figure.between][kind]
         tidy = save_correlations(number, figure, folder, note).pairs
         plt.close("all")
-        beside = _beside_print(tidy, figure_agreement(printed, figure.between, over).pairs)
-        save_csv(beside, Path(folder) / f"{figure.stem}_beside.csv")
+        compared = _compare_with_print(tidy, figure_agreement(printed, figure.between, over).pairs)
+        save_csv(compared, Path(folder) / f"{figure.stem}_beside.csv")
         rows.append(dict(figure=number, pairs=len(tidy), note=""))
     return pd.DataFrame(rows)
 

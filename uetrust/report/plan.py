@@ -680,6 +680,26 @@ def _table_counts(cells, keys):
         for key, table in cells.groupby(keys if len(keys) > 1 else keys[0], sort=False)
     ]
 
+# %% ../../nbs/11_report/07_plan.ipynb #55759f37
+class _RunPlan(_PlanContents):
+    "What a profile would compute, need and cost"
+
+    def check(self):
+        "Raise `Stopped` with the whole list when something needed is not available."
+        if problems := self.problems:
+            listed = "\n  ".join(problems)
+            raise Stopped(
+                f"profile {self.profile!r} cannot run here, {len(problems)} things are missing:\n  {listed}"
+            )
+
+    def hours(self, costs) -> float:
+        "Hours of some stages on the card."
+        return sum(card_seconds(cost, named_card(self.card)) for cost in costs) / 3600
+
+    def to_dict(self) -> dict:
+        "Everything, in the types of JSON."
+        return _plan_dict(self)
+
 # %% ../../nbs/11_report/07_plan.ipynb #82aea562
 def _plan_dict(plan):  # A `_RunPlan` in the types of JSON
     filled = plan.cells[plan.cells["filled"]]
@@ -702,26 +722,6 @@ def _plan_dict(plan):  # A `_RunPlan` in the types of JSON
         missing=plan.problems,
         total=_total_dict(plan),
     )
-
-# %% ../../nbs/11_report/07_plan.ipynb #55759f37
-class _RunPlan(_PlanContents):
-    "What a profile would compute, need and cost"
-
-    def check(self):
-        "Raise `Stopped` with the whole list when something needed is not available."
-        if problems := self.problems:
-            listed = "\n  ".join(problems)
-            raise Stopped(
-                f"profile {self.profile!r} cannot run here, {len(problems)} things are missing:\n  {listed}"
-            )
-
-    def hours(self, costs) -> float:
-        "Hours of some stages on the card."
-        return sum(card_seconds(cost, named_card(self.card)) for cost in costs) / 3600
-
-    def to_dict(self) -> dict:
-        "Everything, in the types of JSON."
-        return _plan_dict(self)
 
 # %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-3
 def _banks_of(profile_name):

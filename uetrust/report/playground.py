@@ -74,7 +74,7 @@ STATE_LINE = re.compile(r"^\w+(?:, \w+)+ = .*$", re.M)  # The first of a script 
 
 def _panel_code(
     panel: str,  # One of `playground_panels`
-    state: dict,  # As `_panel_state` returns it
+    state: dict,  # Control -> value, from `_panel_state`
 ) -> str:  # A script that prints the numbers of the panel
     "Python code that gives the numbers of a panel."
     values = ", ".join(json.dumps(value, ensure_ascii=False) for value in state.values())
@@ -84,7 +84,7 @@ def _panel_code(
 
 def _panel_numbers(
     panel: str,  # One of `playground_panels`
-    state: dict,  # As `_panel_state` returns it
+    state: dict,  # Control -> value, from `_panel_state`
 ) -> dict:  # Name -> number; empty for 'own' without its file
     "Numbers of a panel, computed by its script."
     if panel == "own" and not Path(state["file"]).is_file():
@@ -108,8 +108,8 @@ def playground_script() -> str:  # Shows a panel wherever a page has an element 
 
 # %% ../../nbs/11_report/13_playground.ipynb #3db78bad-1
 def write_playground(
-    folder: Path,  # Is made when it is not there
-    back: str = "",  # Address of the page that it belongs to
+    folder: Path,  # Folder to write to, created when missing
+    back: str = "",  # Address of a link back to the report; no link when empty
 ) -> Path:  # playground.html: all panels, without a request to anywhere
     "Playground as one page that opens from disk."
     nav = f'<nav><a href="{escape(back)}">Back to the report</a></nav>' if back else ""
@@ -143,11 +143,11 @@ def _row(name, number, top):
 # %% ../../nbs/11_report/13_playground.ipynb #d88d6932-1
 def _panel_picture(
     panel: str,  # One of `playground_panels`
-    state: dict,  # As `_panel_state` returns it
-) -> str:  # SVG; bars from -1 to 1 beside every PRR
+    state: dict,  # Control -> value, from `_panel_state`
+) -> str:  # SVG; with a bar from -1 to 1 for every PRR
     "Picture of the numbers of a panel."
     numbers, title = _panel_numbers(panel, state), playground_panels()[panel]["title"]
-    said = ", ".join(f"{name} = {value}" for name, value in state.items())
+    settings = ", ".join(f"{name} = {value}" for name, value in state.items())
     rows = [_row(name, number, 66 + 20 * i) for i, (name, number) in enumerate(numbers.items())]
     height = 66 + 20 * len(rows)
     zero = f'<line x1="440" x2="440" y1="50" y2="{height - 14}" stroke="#888"/>'
@@ -155,7 +155,7 @@ def _panel_picture(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 560 {height}" width="560" height="{height}" '
         f'font-family="sans-serif" font-size="12"><rect width="560" height="{height}" fill="#fff"/>'
         f'<text x="8" y="20" font-size="14" font-weight="bold">{escape(title)}</text>'
-        f'<text x="8" y="38" font-size="10" fill="#555">{escape(said)}</text>{zero}{"".join(rows)}</svg>'
+        f'<text x="8" y="38" font-size="10" fill="#555">{escape(settings)}</text>{zero}{"".join(rows)}</svg>'
     )
 
 # %% ../../nbs/11_report/13_playground.ipynb #6dc049d0
@@ -191,7 +191,7 @@ class _PlaygroundPanel:
     def __init__(
         self,
         panel: str,  # One of `playground_panels`
-        state: dict,  # As `_panel_state` returns it
+        state: dict,  # Control -> value, from `_panel_state`
     ):
         self.panel, self._state = panel, state
         make = _widget_class() if _kernel() else None

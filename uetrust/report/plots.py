@@ -41,7 +41,7 @@ def save_figure(
     plt.close(fig)
 
 # %% ../../nbs/11_report/01_plots.ipynb #90255572
-def _digits(value):  # Two decimals in little room: .83, -.05, 1
+def _digits(value):  # Short form with two decimals: .83, -.05, 1
     if np.isnan(value):
         return ""
     if abs(value) == 1:
@@ -82,7 +82,7 @@ def _frame_significant(ax, tidy, columns, rows, alpha):  # Frame the cells with 
         _add_boxes(ax, corners, 0.88, fill=False, lw=width, ls=style, ec=color)
 
 
-def _color_legend(ax, dims):  # Which colour of a name means which quality
+def _color_legend(ax, dims):  # Legend of the colours of names
     from matplotlib.patches import Patch
 
     shown = [dim for dim in QUALITY_COLORS if dim in set(dims)]
@@ -126,7 +126,7 @@ def _correlation_heatmap(ax, matrix, size):  # Lower triangle; size: number of l
 
 # %% ../../nbs/11_report/01_plots.ipynb #90255572-3
 def plot_agreement(
-    tidy: pd.DataFrame,  # Columns label_a, label_b, rho, n, p, q: one row per pair, as from `agreement`
+    tidy: pd.DataFrame,  # Columns label_a, label_b, rho, n, p, q: one row per pair, from `agreement`
     order: list = None,  # Labels in the order to draw; as in `tidy` when None
     names: dict = None,  # Label -> name to print; the label itself when None
     dims: dict = None,  # Label -> quality it judges, a key of `QUALITY_COLORS`
@@ -173,7 +173,7 @@ def plot_prr(
     dims: dict = None,  # Row -> quality it judges, a key of `QUALITY_COLORS`
     title: str = "",  # Above the plot
     foot: str = "",  # Below the plot
-    label: str = "PRR",  # Of the colour bar: what the values are
+    label: str = "PRR",  # What the values are, for the colour bar
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
     """Heat map of PRR, hatched inside the null interval; numbers are written in for up to 20 methods.
@@ -234,11 +234,11 @@ def plot_spread(
 
 # %% ../../nbs/11_report/01_plots.ipynb #7567fabd
 def plot_curve(
-    curve: pd.DataFrame,  # As from `uetrust.evaluation.prr.rejection_curve`
+    curve: pd.DataFrame,  # Coverage and risks, from `uetrust.evaluation.prr.rejection_curve`
     label: str = "method",  # Name of the method
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
-    """Rejection curve: mean risk of what is kept, beside the perfect order and the null interval.
+    """Rejection curve: mean risk of what is kept, with the perfect order and the null interval.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def plot_intervals(
     # strong (False: hollow dot); NaN ends draw no line
     df: pd.DataFrame,
     xlabel: str = "",  # Under the axis
-    zero: float = None,  # Where a vertical line marks 'nothing'
+    zero: float = None,  # Position of a vertical line that marks no effect; no line when None
     ax=None,  # Axes to draw on; a new figure when None
 ):  # The axes drawn on
     """Dots with intervals, one line per label.
@@ -333,10 +333,10 @@ def plot_intervals(
 
 # %% ../../nbs/11_report/01_plots.ipynb #fc0b7ed3-2
 def plot_interval_panels(
-    df: pd.DataFrame,  # As for `plot_intervals`, and group (one panel each)
+    df: pd.DataFrame,  # Columns of `plot_intervals`, and group (one panel each)
     title: str = "",  # Above the plot
     foot: str = "",  # Below the plot
-    zero: float = 0.0,  # As in `plot_intervals`
+    zero: float = 0.0,  # Position of a vertical line that marks no effect
 ):  # The figure
     "Dots with intervals in panels that share labels and scale."
     import matplotlib.pyplot as plt
@@ -357,8 +357,8 @@ def plot_interval_panels(
 
 # %% ../../nbs/11_report/01_plots.ipynb #9fc913a9
 def plot_interval_grid(
-    df: pd.DataFrame,  # As for `plot_intervals`, and group (one panel each, with labels and scale of its own)
-    about: dict,  # Group -> (title, what stands under the axis)
+    df: pd.DataFrame,  # Columns of `plot_intervals`, and group (a panel each, with its own labels and scale)
+    about: dict,  # Group -> (title, label of the axis)
     columns: int = 2,  # Panels side by side
 ):  # The figure
     """Dots with intervals in panels that share nothing.
