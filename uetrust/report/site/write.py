@@ -179,8 +179,7 @@ def _site_index(
         for card in found
     ]
     terms = [
-        [term["term"], f"glossary.html#{term['id']}", term["meaning"], "", "", 0]
-        for term in _glossary_terms()
+        [row["term"], f"glossary.html#{row['id']}", row["meaning"], "", "", 0] for row in _glossary_terms()
     ]
     return [*named, *pages, *scores, *terms]
 
