@@ -131,7 +131,7 @@ def test_clean_files_stay_silent(seed):
     assert list(found(clean(seed)).findings["sentence"]) == []
 
 
-def test_documents_widen_the_errors_and_are_said():
+def test_documents_widen_the_errors_and_are_reported():
     rng = np.random.default_rng(2)
     df = clean().assign(document=np.arange(N) // 8)
     shift = np.repeat(rng.normal(size=N // 8), 8)
@@ -203,8 +203,8 @@ def test_the_command_prints_writes_a_page_and_json(tmp_path, capsys):
     assert "<b>good" not in page.read_text() and "&lt;b&gt;good" in page.read_text()
     assert "<th></th>" not in page.read_text()  # Rows have no numbers
     assert main([*ask, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["n"] == N and told["findings"][0]["pitfall"] == "direction"
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["n"] == N and reported["findings"][0]["pitfall"] == "direction"
 
 
 def test_methods_are_found_by_name_and_missing_columns_are_explained(tmp_path, capsys):
@@ -230,10 +230,10 @@ LENGTHS = ["source_length", "n_tokens", "summary_len"]
 def names_in(found):
     "Methods that an audit puts first, anywhere"
     panels = found.panels
-    told = [found.quote, found.no_quote] + [panel.sentence for panel in panels.values()]
+    reported = [found.quote, found.no_quote] + [panel.sentence for panel in panels.values()]
     tables = [panels[name].table for name in ("picks", "best_methods", "length_control", "next_study")]
     cells = [table[column] for table in tables for column in ("pick", "method", "first") if column in table]
-    return " ".join([*told, *found.best, *pd.concat(cells)])
+    return " ".join([*reported, *found.best, *pd.concat(cells)])
 
 
 def test_a_baseline_is_listed_and_never_wins():
@@ -297,11 +297,11 @@ def test_samples_that_are_all_equal_are_no_code_in_the_audit_of_their_scores(tmp
     assert main(["score", str(tmp_path / "texts.jsonl"), *ask]) == 0
     scores = pd.read_csv(table)
     assert (scores["lex_sim"] == -1).sum() == 2 and scores["lex_sim"].max() < 0
-    for name, told in ("lex_sim", False), ("mine", True):
+    for name, reported in ("lex_sim", False), ("mine", True):
         scores.rename(columns=dict(lex_sim=name)).to_csv(table, index=False)
         capsys.readouterr()
         main(["audit", str(table), "--quality", "rouge_l", "--uncertainty", name, "--id", "id"])
-        assert (f"{name} is -1 for 2 of 8 texts" in capsys.readouterr().out) == told
+        assert (f"{name} is -1 for 2 of 8 texts" in capsys.readouterr().out) == reported
 
 
 def test_a_code_in_a_confidence_is_found_as_it_stands_in_the_file():
@@ -317,12 +317,16 @@ def test_every_panel_is_on_the_page_in_the_terminal_and_in_json():
     found = full()
     some = {"measures", "picks", "best_methods", "joint", "length_control", "atlas"} | {"other_orders"}
     assert some <= set(found.panels) <= set(audit_panels())
-    terminal, page, told = str(found), found.page(), json.loads(json.dumps(found.to_dict(), default=float))
+    terminal, page, reported = (
+        str(found),
+        found.page(),
+        json.loads(json.dumps(found.to_dict(), default=float)),
+    )
     for name, panel in found.panels.items():
         assert panel.title in terminal and panel.sentence in terminal and len(panel.table)
         assert f"<h3>{html.escape(panel.title)}</h3>" in page and html.escape(panel.sentence) in page
-        assert told["panels"][name]["sentence"] == panel.sentence
-        assert len(told["panels"][name]["table"]) == len(panel.table)
+        assert reported["panels"][name]["sentence"] == panel.sentence
+        assert len(reported["panels"][name]["table"]) == len(panel.table)
 
 
 def test_no_link_of_a_page_is_dead(tmp_path, monkeypatch):
@@ -357,10 +361,10 @@ def test_other_texts_and_metrics_would_rank_the_methods_alike_or_not():
     ]
     parts = variance_components(values, ("method", "texts", "metrics"))
     each, one = reliability(parts, dict(texts=10, metrics=2)), reliability(parts, {})
-    said = (
+    sentence = (
         f"reliability of {each:.2f} with 10 blocks of 40 texts, 2 metrics, and of {one:.2f} with one of each"
     )
-    assert said in panel.sentence
+    assert sentence in panel.sentence
     assert list(panel.table["facet"]) == ["blocks of 40 texts", "metrics"] and each > 0.95
     assert "(400 texts)" in panel.sentence and list(panel.table["observed"]) == [10, 2]
     assert "blocks of 20" in audit(df.head(100), ["good", "fair"], "human").panels["other_orders"].sentence
@@ -385,7 +389,7 @@ def test_length_control_takes_away_what_length_gives():
     assert "length_control" not in audit(df, "good", "human").panels
 
 
-def test_the_winner_is_shown_beside_those_that_are_as_good():
+def test_the_winner_is_shown_with_those_that_are_as_good():
     panel = found(CASES["indistinct"](clean(), rng())).panels["best_methods"]
     assert (
         "1 other method of 2 cannot be told from it (model confidence set of 95%, n = 400)" in panel.sentence

@@ -38,19 +38,21 @@ def test_all_definitions_are_on_the_scale_on_which_1_is_perfect(scores):
 
 def test_the_sentence_names_the_lowest_and_the_highest(scores):
     table, found = atlas_values(*scores), prr(*scores)
-    said = _atlas_sentence(table, "msp", "human", found)
+    sentence = _atlas_sentence(table, "msp", "human", found)
     others = table[table["definition"] != "uetrust"].set_index("definition")["prr"]
-    assert f"{found.value:.3f} [{found.lo:.3f}, {found.hi:.3f}] on 80 texts" in said
-    assert said.endswith(
+    assert f"{found.value:.3f} [{found.lo:.3f}, {found.hi:.3f}] on 80 texts" in sentence
+    assert sentence.endswith(
         f"from {others.min():.3f} ({others.idxmin()}) to {others.max():.3f} ({others.idxmax()})"
     )
 
 
 def test_orders_are_counted_against_the_first_definition():
     values = pd.DataFrame(dict(u=[0.5, 0.6, 0.1], v=[0.4, 0.3, 0.2]), ["ours", "same", "other"])
-    said = orders_sentence(values, 1200)
-    assert "scores of u on the same 1,200 texts have a PRR of 0.100 by one definition (other)" in said
-    assert "of 0.600 by another (same)" in said and "1 of the 2 definitions order the 2 methods" in said
+    sentence = orders_sentence(values, 1200)
+    assert "scores of u on the same 1,200 texts have a PRR of 0.100 by one definition (other)" in sentence
+    assert (
+        "of 0.600 by another (same)" in sentence and "1 of the 2 definitions order the 2 methods" in sentence
+    )
 
 
 def test_every_definition_is_as_near_to_its_source_as_the_atlas_says():

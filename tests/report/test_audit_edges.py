@@ -12,7 +12,7 @@ from uetrust.report import audit as page
 from uetrust.report.audit import PITFALLS, Audit, Audited, Panel, audit, audit_panels
 
 
-def told(pitfall, quality, uncertainty=None, main=None, **more):
+def found_by(pitfall, quality, uncertainty=None, main=None, **more):
     "What one pitfall says of columns: (columns, numbers, sentence) of each finding"
     quality = pd.DataFrame(quality).astype(float)
     unsure = pd.DataFrame(uncertainty or dict(u=np.arange(len(quality)))).astype(float)
@@ -26,11 +26,11 @@ def spread(n):
 # Values that are codes
 @pytest.mark.parametrize("code", [-1, -9, -99, -100, -999, -1000, -9999, 99, 999, 9999, 99999])
 def test_every_code_that_people_use_for_missing_is_found_and_no_neighbour_of_it(code):
-    ((columns, numbers, sentence),) = told("sentinels", dict(q=[*spread(9), code]))
+    ((columns, numbers, sentence),) = found_by("sentinels", dict(q=[*spread(9), code]))
     assert columns == ["q"] and numbers == dict(values=1, of=10, lowest=0, highest=spread(9)[-1])
     assert f"q is {code:g} for 1 of 10 texts; all others lie in [0, 0.889]: make it missing" == sentence
     for near in {code - 1, code + 1} - {-1000, -999, -100, -99}:
-        assert told("sentinels", dict(q=[*spread(9), near])) == []
+        assert found_by("sentinels", dict(q=[*spread(9), near])) == []
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,14 @@ def test_every_code_that_people_use_for_missing_is_found_and_no_neighbour_of_it(
     ],
 )
 def test_a_code_lies_half_a_span_beyond_all_other_values(values, codes):
-    assert len(told("sentinels", dict(a=[1.0] * len(values), q=values))) == codes
+    assert len(found_by("sentinels", dict(a=[1.0] * len(values), q=values))) == codes
 
 
 def test_every_column_is_searched_for_codes():
-    found = told("sentinels", dict(a=[1, 2, 3, 4], q=[1, 2, 3, 999]), dict(u=[1, 2, 3, -99]))
+    found = found_by("sentinels", dict(a=[1, 2, 3, 4], q=[1, 2, 3, 999]), dict(u=[1, 2, 3, -99]))
     assert [columns for columns, *_ in found] == [["q"], ["u"]]
     gaps = [np.nan, 1, 2, 3]
-    assert told("sentinels", dict(q=[np.nan] * 4, r=gaps), dict(u=[np.nan, 1, 2, 999.0])) == []
+    assert found_by("sentinels", dict(q=[np.nan] * 4, r=gaps), dict(u=[np.nan, 1, 2, 999.0])) == []
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_every_column_is_searched_for_codes():
     ],
 )
 def test_minus_1_on_a_scale_of_whole_numbers_is_a_failed_reply(values, replies):
-    found = told("failed_replies", dict(judge=values), dict(u=values))
+    found = found_by("failed_replies", dict(judge=values), dict(u=values))
     assert [numbers for _, numbers, _ in found] == [dict(replies=replies, of=len(values))] * (replies > 0)
     assert all(f"judge is -1 for {replies} of {len(values)} texts" in sentence for *_, sentence in found)
 
@@ -84,9 +84,9 @@ def test_minus_1_on_a_scale_of_whole_numbers_is_a_failed_reply(values, replies):
         (200, 12, 1),  # PRR 1 or .88
     ],
 )
-def test_a_tenth_of_tied_values_that_move_the_prr_by_a_tenth_is_told(at, tied, findings):
+def test_a_tenth_of_tied_values_that_move_the_prr_by_a_tenth_is_reported(at, tied, findings):
     quality, unsure = np.arange(100) > 0, np.r_[np.full(tied, at), np.arange(100 - tied)]
-    found = told("ties", dict(q=quality), dict(u=unsure))
+    found = found_by("ties", dict(q=quality), dict(u=unsure))
     assert len(found) == findings
     for columns, numbers, sentence in found:
         bounds = prr(quality.astype(float), unsure.astype(float))
@@ -98,14 +98,14 @@ def test_a_tenth_of_tied_values_that_move_the_prr_by_a_tenth_is_told(at, tied, f
 
 def test_ties_are_looked_for_under_the_main_quality_and_in_columns_without_values():
     same = dict(u=[1.0] * 20, gone=[np.nan] * 20)
-    found = told("ties", dict(q=spread(20), other=spread(20)), same)
+    found = found_by("ties", dict(q=spread(20), other=spread(20)), same)
     assert [columns for columns, *_ in found] == [["u"]] and found[0][1]["tied_share"] == 1
 
 
 @pytest.mark.parametrize("copies, findings", [(1, 0), (2, 1)])
-def test_more_than_one_copy_in_a_hundred_is_told(copies, findings):
+def test_more_than_one_copy_in_a_hundred_is_reported(copies, findings):
     values = np.r_[np.arange(200 - copies - 1), np.zeros(copies + 1)]
-    found = told("duplicates", dict(q=values), dict(u=values))
+    found = found_by("duplicates", dict(q=values), dict(u=values))
     assert len(found) == (copies + 1 > 2)
     for _, numbers, sentence in found:
         assert numbers == dict(rows=200, different=200 - copies - 1)
@@ -117,14 +117,14 @@ def test_more_than_one_copy_in_a_hundred_is_told(copies, findings):
 @pytest.mark.parametrize("levels", [9, 10, 11, 49])
 def test_coarse_rows_repeat_by_nature(levels):
     values = np.arange(100) % levels
-    assert told("duplicates", dict(q=values), dict(u=values)) == []
+    assert found_by("duplicates", dict(q=values), dict(u=values)) == []
 
 
 @pytest.mark.parametrize("times, findings", [(1, 0), (2, 1), (3, 1), (10, 1)])
 def test_fine_uncertainties_that_all_occur_several_times_are_rows_of_one_text(times, findings):
     unsure = np.repeat(np.random.default_rng(0).normal(size=30), times)
     quality = np.arange(len(unsure)) % 5
-    found = told("duplicates", dict(q=quality), dict(u=unsure, v=np.round(unsure, 1)))
+    found = found_by("duplicates", dict(q=quality), dict(u=unsure, v=np.round(unsure, 1)))
     assert len(found) == findings
     for _, numbers, sentence in found:
         assert numbers == dict(rows=30 * times, different=30) and "30 different texts" in sentence
@@ -133,20 +133,20 @@ def test_fine_uncertainties_that_all_occur_several_times_are_rows_of_one_text(ti
 def test_a_fine_score_of_few_values_does_not_repeat_regularly():
     "An entropy of ten samples has 42 values, some of them rare."
     counts = np.random.default_rng(0).geometric(0.15, size=200)
-    assert told("duplicates", dict(q=counts % 2), dict(u=np.log(counts + 1.5))) == []
+    assert found_by("duplicates", dict(q=counts % 2), dict(u=np.log(counts + 1.5))) == []
 
 
-def test_texts_of_one_document_are_told_whatever_their_levels():
+def test_texts_of_one_document_are_reported_whatever_their_levels():
     document = pd.Series(np.arange(100) // 2)
-    ((_, numbers, sentence),) = told("duplicates", dict(q=np.arange(100) % 2), document=document)
+    ((_, numbers, sentence),) = found_by("duplicates", dict(q=np.arange(100) % 2), document=document)
     assert numbers == dict(rows=100, different=50)
     assert sentence == "100 rows are 50 documents: errors, null intervals and p-values are by document"
-    assert told("duplicates", dict(q=np.arange(100) % 2), document=pd.Series(range(100))) == []
-    assert told("duplicates", dict(q=np.arange(100) % 2), document=pd.Series([0, *range(99)])) == []
+    assert found_by("duplicates", dict(q=np.arange(100) % 2), document=pd.Series(range(100))) == []
+    assert found_by("duplicates", dict(q=np.arange(100) % 2), document=pd.Series([0, *range(99)])) == []
 
 
 def test_a_constant_metric_has_its_value_in_the_sentence():
-    found = told("constant", dict(q=[1, 2, 3], judge=[np.nan, 3, 3], gone=[np.nan] * 3, two=[1, 1, 2]))
+    found = found_by("constant", dict(q=[1, 2, 3], judge=[np.nan, 3, 3], gone=[np.nan] * 3, two=[1, 1, 2]))
     assert found == [(["judge"], dict(value=3, n=2), "judge is 3 for every text: no PRR exists")]
 
 
@@ -154,12 +154,12 @@ def test_a_constant_metric_has_its_value_in_the_sentence():
 def test_a_label_of_fewer_than_20_texts_or_2_percent_is_rare(rare, n, findings):
     label = np.arange(n) < rare
     for values in (label, ~label):
-        found = told("base_rate", dict(q=spread(n), right=values))
+        found = found_by("base_rate", dict(q=spread(n), right=values))
         assert len(found) == findings
         for columns, numbers, sentence in found:
             assert columns == ["right"] and numbers == dict(rare=rare, of=n)
             assert f"right has {rare} of {n} texts ({rare / n:.1%}) in its rarer class" == sentence
-    assert told("base_rate", dict(q=np.r_[label[1:], 2])) == [], "three values are no label"
+    assert found_by("base_rate", dict(q=np.r_[label[1:], 2])) == [], "three values are no label"
 
 
 # Length and direction
@@ -178,7 +178,7 @@ def test_length_must_pull_both_by_a_fifth(strength, findings):
     other = np.sqrt(1 - strength**2)
     quality = -strength * words + other * whole[:, 1]
     unsure = strength * words + other * whole[:, 2] + 0.2 * other * (-whole[:, 1]) * (strength < 0.2)
-    found = told("length", dict(q=quality), dict(u=unsure), length=pd.Series(words))
+    found = found_by("length", dict(q=quality), dict(u=unsure), length=pd.Series(words))
     assert len(found) == findings
     for columns, numbers, sentence in found:
         assert columns == ["u", "q"] and abs(numbers["at_equal_length"]) < abs(numbers["together"]) / 2
@@ -195,12 +195,12 @@ def test_few_texts_need_a_stronger_pull_of_length():
     for n, findings in ((20, 0), (2000, 1)):
         words = rng.normal(size=n)
         quality, unsure = -0.5 * words + rng.normal(size=(n)), 0.5 * words + rng.normal(size=n)
-        assert len(told("length", dict(q=quality), dict(u=unsure), length=pd.Series(words))) == findings
+        assert len(found_by("length", dict(q=quality), dict(u=unsure), length=pd.Series(words))) == findings
 
 
 def test_a_method_that_is_length_has_nothing_left_at_equal_length():
     words = pd.Series(np.arange(100.0))
-    ((_, numbers, _),) = told("length", dict(q=-words), dict(u=words), length=words)
+    ((_, numbers, _),) = found_by("length", dict(q=-words), dict(u=words), length=words)
     assert numbers["at_equal_length"] == 0 and numbers["together"] == -1
 
 
@@ -214,40 +214,40 @@ def lengthy(noise=0.3, sign=1, seed=0):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_method_that_is_a_length_is_told_with_what_the_length_alone_has(sign):
+def test_a_method_that_is_a_length_is_reported_with_what_the_length_alone_has(sign):
     df = lengthy(sign=sign)
     found = audit(df, "u", ["human", "token_f1"], length="words").findings.set_index("pitfall")
-    numbers, told = found.loc["length_alone", ["numbers", "sentence"]]
+    numbers, reported = found.loc["length_alone", ["numbers", "sentence"]]
     alone, people = (prr(df[name], sign * df["words"]) for name in ("token_f1", "human"))
     assert numbers == pytest.approx(
         dict(with_length=df[["u", "words"]].corr("spearman").iloc[0, 1], prr=alone.value, lo=alone.lo)
         | dict(hi=alone.hi, by_people=people.value, by_people_lo=people.lo, by_people_hi=people.hi)
     )
-    assert "under token_f1, which divides by the number of words, the length alone has PRR" in told
-    assert f"{people.value:.2f} [{people.lo:.2f}, {people.hi:.2f}] by human on 400 texts" in told
+    assert "under token_f1, which divides by the number of words, the length alone has PRR" in reported
+    assert f"{people.value:.2f} [{people.lo:.2f}, {people.hi:.2f}] by human on 400 texts" in reported
 
 
 @pytest.mark.parametrize("noise, findings", [(0.3, 1), (0.6, 0)])
 def test_a_method_is_a_length_from_a_rank_correlation_of_9_tenths(noise, findings):
     df = lengthy(noise)
     more = dict(length=df["words"].astype(float), by_people=True)
-    assert len(told("length_alone", df[["human", "token_f1"]], dict(u=df["u"]), **more)) == findings
+    assert len(found_by("length_alone", df[["human", "token_f1"]], dict(u=df["u"]), **more)) == findings
 
 
 def test_a_length_that_says_nothing_under_the_metric_is_no_finding():
     df = lengthy()
     more = dict(length=df["words"].astype(float), by_people=True)
     noise = df.assign(metric=np.random.default_rng(9).random(400))[["human", "metric"]]
-    assert told("length_alone", noise, dict(u=df["u"]), **more) == []
-    assert told("length_alone", df[["human"]], dict(u=df["u"]), **more) == []
+    assert found_by("length_alone", noise, dict(u=df["u"]), **more) == []
+    assert found_by("length_alone", df[["human"]], dict(u=df["u"]), **more) == []
     named = dict(reference=df["token_f1"])  # What is named the truth is what people say
-    assert told("length_alone", named, dict(u=df["u"]), **more) == []
-    assert told("length_alone", df[["human", "token_f1"]], dict(u=df["u"])) == []
+    assert found_by("length_alone", named, dict(u=df["u"]), **more) == []
+    assert found_by("length_alone", df[["human", "token_f1"]], dict(u=df["u"])) == []
 
 
 def test_without_labels_by_people_the_audit_says_so():
     df = lengthy().rename(columns=dict(token_f1="overlap"))
-    ((columns, numbers, sentence),) = told(
+    ((columns, numbers, sentence),) = found_by(
         "length_alone", df[["overlap"]], dict(u=df["u"]), length=df["words"].astype(float)
     )
     assert columns == ["u", "overlap"] and "by_people" not in numbers
@@ -258,12 +258,12 @@ def test_a_direction_is_wrong_where_the_whole_interval_and_chance_say_so():
     rng = np.random.default_rng(2)
     quality = rng.normal(size=60)
     for noise, findings in ((0.5, 1), (6.0, 0)):
-        found = told(
+        found = found_by(
             "direction", dict(q=quality, other=-quality), dict(u=quality + noise * rng.normal(size=60))
         )
         assert len(found) == findings
-    assert told("direction", dict(q=quality), dict(u=-quality)) == []
-    few = told("direction", dict(q=[1.0, 2, 3, 4, 5]), dict(u=[1.0, 2, 3, 4, 5]))
+    assert found_by("direction", dict(q=quality), dict(u=-quality)) == []
+    few = found_by("direction", dict(q=[1.0, 2, 3, 4, 5]), dict(u=[1.0, 2, 3, 4, 5]))
     assert few == [], "of five texts the reverse order is no proof"
 
 
@@ -383,17 +383,17 @@ def test_the_sentences_name_the_best_three_others_and_the_interval():
     assert page.not_quotable(found).startswith(f"'{top['method']} is better than {others[0]}'")
 
 
-@pytest.mark.parametrize("factor, said", [(0.99, "inside"), (1.01, "outside of")])
-def test_the_null_interval_ends_at_196_standard_deviations(factor, said):
+@pytest.mark.parametrize("factor, side", [(0.99, "inside"), (1.01, "outside of")])
+def test_the_null_interval_ends_at_196_standard_deviations(factor, side):
     quality, unsure = pairs(50, 1)
     found = Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")
     row = found.prr.assign(null_sd=0.25, value=1.96 * 0.25 * factor)
     found.__dict__["prr"] = row
-    assert f", {said} the null interval of ±0.49 that" in page._quotable(found)
-    assert ("by chance" in page.not_quotable(found)) == (said == "inside")
+    assert f", {side} the null interval of ±0.49 that" in page._quotable(found)
+    assert ("by chance" in page.not_quotable(found)) == (side == "inside")
 
 
-def test_missing_columns_are_named_beside_twenty_that_are_there():
+def test_missing_columns_are_named_with_twenty_that_are_there():
     df = pd.DataFrame({f"c{i}": [1.0, 2, 3] for i in range(25)})
     with pytest.raises(ValueError, match="no column gone for quality; there are c0, .*, c19 and 5 more"):
         audit(df, "c1", "gone")
@@ -423,5 +423,5 @@ def test_the_first_quality_is_the_main_one_unless_a_truth_is_named():
 )
 def test_texts_are_seen_by_their_uncertainty_where_each_occurs_about_equally_often(times, findings):
     unsure = np.repeat(np.random.default_rng(0).normal(size=len(times)), times)
-    found = told("duplicates", dict(q=np.arange(len(unsure))), dict(u=unsure))
+    found = found_by("duplicates", dict(q=np.arange(len(unsure))), dict(u=unsure))
     assert [numbers["different"] for _, numbers, _ in found] == [len(times)] * findings

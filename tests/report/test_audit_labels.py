@@ -1,4 +1,4 @@
-"""Audit panels on people's labels: a truth with gaps, and a judge beside people."""
+"""Audit panels on people's labels: a truth with gaps, and a judge next to people."""
 
 # ruff: noqa: F811
 
@@ -26,10 +26,10 @@ def test_audit_of_a_truth_with_gaps(texts, tmp_path, capsys):
     scores[["sample", "human", "close", "unsure"]].to_csv(tmp_path / "scores.csv", index=False)
     words = ["--id", "sample", "--quality", "human", "close", "--truth", "human", "--uncertainty", "unsure"]
     assert main(["audit", str(tmp_path / "scores.csv"), *words]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "If the 100 texts with human were drawn evenly at random from the 600, unsure has" in told
+    reported = " ".join(capsys.readouterr().out.split())
+    assert "If the 100 texts with human were drawn evenly at random from the 600, unsure has" in reported
     found = prr_from_labels(scores["human"], scores[["close"]], scores["unsure"])
-    assert f"{found.value:.3f} [{found.lo:.3f}, {found.hi:.3f}]" in told
+    assert f"{found.value:.3f} [{found.lo:.3f}, {found.hi:.3f}]" in reported
 
 
 def answers(n=400, labels=120, follow=0.0, seed=0):
@@ -44,7 +44,7 @@ def answers(n=400, labels=120, follow=0.0, seed=0):
     return pd.DataFrame(dict(human=human, judge=judge, guess=guess, unsure=unsure, doc=np.arange(n) // 2))
 
 
-def told_by(tmp_path, capsys, df, *options):
+def audit_output(tmp_path, capsys, df, *options):
     from uetrust.cli.cli import main
 
     df.to_csv(tmp_path / "answers.csv", index=False)
@@ -55,7 +55,7 @@ def told_by(tmp_path, capsys, df, *options):
 
 def test_the_command_shows_the_judge_as_an_instrument(tmp_path, capsys):
     df = answers()
-    panels = json.loads(told_by(tmp_path, capsys, df, "--json"))["panels"]
+    panels = json.loads(audit_output(tmp_path, capsys, df, "--json"))["panels"]
     table = pd.DataFrame(panels["judge_as_instrument"]["table"]).set_index(["judge", "rate"])
     known = judge_accuracy(df["judge"], df["human"], draws=400).set_index("rate")
     for rate in ("sensitivity", "specificity", "kappa", "right_by_people", "agreement_by_chance"):
@@ -71,8 +71,8 @@ def test_the_command_shows_the_judge_as_an_instrument(tmp_path, capsys):
 
 def test_the_command_shows_a_measure_four_ways(tmp_path, capsys):
     df = answers()
-    words = " ".join(told_by(tmp_path, capsys, df).split())
-    panels = json.loads(told_by(tmp_path, capsys, df, "--json"))["panels"]
+    words = " ".join(audit_output(tmp_path, capsys, df).split())
+    panels = json.loads(audit_output(tmp_path, capsys, df, "--json"))["panels"]
     rows = pd.DataFrame(panels["judge_corrected"]["table"]).set_index(["judge", "measure", "by"])
     assert len(rows) == 2 * 3 * 4
     fixed = corrected_for_judge(df["unsure"], df["judge"], df["human"], draws=400)
@@ -84,11 +84,11 @@ def test_the_command_shows_a_measure_four_ways(tmp_path, capsys):
     assert "unsure by a judge with errors: If the labelled texts are like the others, unsure has" in words
 
 
-def test_errors_that_follow_the_uncertainty_are_told(tmp_path, capsys):
-    for follow, told in {0.0: False, 0.15: True}.items():
+def test_errors_that_follow_the_uncertainty_are_reported(tmp_path, capsys):
+    for follow, reported in {0.0: False, 0.15: True}.items():
         df = answers(2000, 800, follow)
-        words = " ".join(told_by(tmp_path, capsys, df.assign(guess=df["judge"])).split())
-        assert ("The correction: the judge's errors follow the uncertainty (p = 0.0" in words) == told
+        words = " ".join(audit_output(tmp_path, capsys, df.assign(guess=df["judge"])).split())
+        assert ("The correction: the judge's errors follow the uncertainty (p = 0.0" in words) == reported
 
 
 def test_documents_are_the_unit_of_the_panels(tmp_path, capsys):
@@ -96,7 +96,9 @@ def test_documents_are_the_unit_of_the_panels(tmp_path, capsys):
     df["doc"] = np.tile(np.arange(400), 2)
     width = {}
     for name, options in dict(plain=(), named=("--document", "doc")).items():
-        panel = json.loads(told_by(tmp_path, capsys, df, "--json", *options))["panels"]["judge_as_instrument"]
+        panel = json.loads(audit_output(tmp_path, capsys, df, "--json", *options))["panels"][
+            "judge_as_instrument"
+        ]
         rates = pd.DataFrame(panel["table"]).set_index(["judge", "rate"])
         width[name] = rates.at[("judge", "sensitivity"), "hi"] - rates.at[("judge", "sensitivity"), "lo"]
     assert width["named"] > 1.2 * width["plain"]
@@ -112,7 +114,7 @@ def test_documents_are_the_unit_of_the_panels(tmp_path, capsys):
 )
 def test_without_two_that_say_right_or_wrong_there_is_no_panel(change, tmp_path, capsys):
     df = answers().assign(**change)
-    panels = json.loads(told_by(tmp_path, capsys, df, "--json"))["panels"]
+    panels = json.loads(audit_output(tmp_path, capsys, df, "--json"))["panels"]
     assert not {"judge_as_instrument", "judge_corrected"} & set(panels)
 
 
@@ -134,5 +136,5 @@ def test_a_metric_that_is_no_people_is_no_truth_unless_it_is_named():
 def test_a_judge_that_tells_nothing_has_no_corrected_value():
     df = answers()
     df["judge"] = 1 - df["judge"]
-    told = audit(df, "unsure", ["human", "judge"]).panels["judge_corrected"].sentence
-    assert "undefined corrected as if" in told and "this judge tells nothing" in told
+    reported = audit(df, "unsure", ["human", "judge"]).panels["judge_corrected"].sentence
+    assert "undefined corrected as if" in reported and "this judge tells nothing" in reported

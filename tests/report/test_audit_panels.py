@@ -37,8 +37,8 @@ def test_the_costliest_pick_is_named():
     rows += [("u0", "z", 0.9, 0.1), ("b", "z", 0.2, 0.1), ("c", "z", 0.1, 0.1)]
     found.__dict__["prr"] = pd.DataFrame(rows, columns=["method", "metric", "value", "null_sd"])
     found.__dict__["compared"] = type("Best", (), dict(best=["u0"]))
-    said = "'u0 is the best method': under x it is b, and the choice costs 0.40 under q."
-    assert page.not_quotable(found) == said
+    sentence = "'u0 is the best method': under x it is b, and the choice costs 0.40 under q."
+    assert page.not_quotable(found) == sentence
 
 
 def test_the_panel_of_best_methods_shows_who_is_first_and_what_the_lead_is_worth():

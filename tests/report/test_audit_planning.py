@@ -26,7 +26,7 @@ def test_the_next_study_compares_the_best_with_chance_and_with_the_next_four(six
     assert names >= set(METHODS[:5]) and "u5" not in names
     assert ((found.table["first"] == "u0") | (found.table["second"] == "u0")).all()
     assert list(found.table.index) == list(range(len(found.table)))
-    assert "u1" in found.sentence, "the comparison with the next best is told"
+    assert "u1" in found.sentence, "the comparison with the next best is reported"
     alone = panel("next_study", six, METHODS[:1], ["q"])
     assert len(alone.table) == 1 and "u0" in alone.sentence
 
@@ -51,8 +51,8 @@ def test_three_methods_get_thresholds_for_three_risks(six):
     assert "u0" in found.sentence and "0.1" in found.sentence
     assert found.sentence.endswith("The probability 0.1 of a broken promise is divided among 6 methods.")
     alone = panel("promised_risk", six, ["u0"], ["right"])
-    wanted = rejection_guarantee(six["right"], six["u0"], 0.1, delta=0.1)
-    assert alone.sentence == guarantee_sentence(wanted, "u0", "texts")
+    expected = rejection_guarantee(six["right"], six["u0"], 0.1, delta=0.1)
+    assert alone.sentence == guarantee_sentence(expected, "u0", "texts")
     shared = rejection_guarantee(six["right"], six["u0"], 0.1, delta=0.1 / 6)
     assert found.table["p"].iloc[1] == pytest.approx(shared.p, nan_ok=True)
     assert guarantee_sentence(shared, "u0", "texts") in found.sentence

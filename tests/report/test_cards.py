@@ -1,4 +1,4 @@
-"""Cards of methods: every need is explained, and what the demo measured is said."""
+"""Cards of methods: every need is explained, and what the demo measured is shown."""
 
 import pandas as pd
 import pytest
@@ -12,8 +12,8 @@ from uetrust.report.cards import MEASURED_FILE, comment_by_parameter, score_card
 # Documentation
 @pytest.mark.parametrize("name", SCORES)
 def test_every_need_and_the_result_are_explained_on_the_card(name):
-    said, e = comment_by_parameter(reg[name].fn), reg[name]
-    assert set(e.needs) | {"return"} <= set(said), "a parameter without a comment"
+    comments, e = comment_by_parameter(reg[name].fn), reg[name]
+    assert set(e.needs) | {"return"} <= set(comments), "a parameter without a comment"
     assert e.summary and e.cite and e.unit
     assert score_card(name).startswith(f"# {name}\n\n{e.summary}") and "**Costs**" in score_card(name)
 

@@ -97,9 +97,9 @@ def test_a_figure_has_the_numbers_that_a_reader_s_own_call_gives():
 
     figure = figure_table(40)
     found = figure_agreement(figure.table, figure.between, "error types")
-    wanted = shuffled_agreement(figure.table, figure.between)
-    pd.testing.assert_frame_equal(found.pairs, wanted.pairs)
-    assert found.null == wanted.count and found.null.draws == 999
+    expected = shuffled_agreement(figure.table, figure.between)
+    pd.testing.assert_frame_equal(found.pairs, expected.pairs)
+    assert found.null == expected.count and found.null.draws == 999
 
 
 def test_table_files_hold_the_printed_numbers(tmp_path):
@@ -191,7 +191,7 @@ def test_the_summary_counts_what_is_in_the_files(tmp_path):
     save_csv(pd.DataFrame(dict(verdict=["holds", "fails", "holds"])), tmp_path / "claims" / "claims.csv")
     for n, took in (("a", dict(papermill=dict(duration=2.04))), ("b", {})):
         (tmp_path / "notebooks" / f"{n}.ipynb").write_text(json.dumps(dict(cells=[], metadata=took)))
-    lost = write_report("smoke", tmp_path)
+    missing = write_report("smoke", tmp_path)
     s = json.loads((tmp_path / "report" / "summary.json").read_text())
     assert s == dict(
         profile="smoke",
@@ -203,7 +203,7 @@ def test_the_summary_counts_what_is_in_the_files(tmp_path):
         published={},
         figures=0,
         seconds=dict(a=2.0),
-        missing=lost,
+        missing=missing,
     )
 
 
@@ -216,8 +216,8 @@ def opened(tmp_path):
 
     for stem in ("people_overview", "people_regret", "world_regret"):
         save_figure(subplots(figsize=(1, 1))[0], tmp_path / "figures" / stem)
-    said = list(overview_sentences(stored_overview()).values())
-    save_page("people_overview", tmp_path, "Outputs", said, dict(people_overview="Four panels"))
+    sentences = list(overview_sentences(stored_overview()).values())
+    save_page("people_overview", tmp_path, "Outputs", sentences, dict(people_overview="Four panels"))
     save_page(
         "people_regret", tmp_path, "People", ["A choice loses 0.1.", "More."], dict(people_regret="Regret")
     )

@@ -1,4 +1,4 @@
-"""Export of a run: scores of which more is better, figures beside the printed ones, and what is missing."""
+"""Export of a run: scores of which more is better, figures next to the printed ones, and what is missing."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from uetrust.core.registry import reg
 from uetrust.core.scores import score_table
 from uetrust.papers.he2024.published import correlation_figures, figure_table, printed_tables
 from uetrust.report import export
-from uetrust.report.export import _beside_print, _data_card, _exported_scores, _own_figure, export_run
+from uetrust.report.export import _compare_with_print, _data_card, _exported_scores, _own_figure, export_run
 
 BANK = "bulletin--tiny-bart"
 
@@ -63,10 +63,10 @@ def test_a_card_counts_what_is_exported(run):
 def test_a_difference_of_correlations_is_in_units_of_its_error():
     columns = dict(label_a=["a", "a"], label_b=["b", "c"], n=[9, 3])
     own, printed = (pd.DataFrame(columns | dict(rho=rho)) for rho in ([0.5, 0.1], [0.8, 0.1]))
-    table = _beside_print(own, printed)
+    table = _compare_with_print(own, printed)
     assert table["difference"].tolist() == pytest.approx([-0.3, 0]) and table["n"].tolist() == [9, 3]
-    wanted = (np.arctanh(0.5) - np.arctanh(0.8)) / np.sqrt(2 * 1.06 / 6)
-    assert table["z"][0] == pytest.approx(wanted) and np.isnan(table["z"][1]), "three columns have no error"
+    expected = (np.arctanh(0.5) - np.arctanh(0.8)) / np.sqrt(2 * 1.06 / 6)
+    assert table["z"][0] == pytest.approx(expected) and np.isnan(table["z"][1]), "three columns have no error"
 
 
 def test_a_figure_of_own_numbers_has_the_rows_and_columns_that_both_have():

@@ -31,11 +31,11 @@ def test_an_experiment_without_its_data_ends_early_and_the_report_says_so(tmp_pa
     )
     assert "data not at hand: ice/data_sms.json" in r.stdout and "ended early" in r.stdout
     cells = [c for c in nbformat.read(out, 4).cells if c.cell_type == "code"]
-    said = [o.text for c in cells for o in c.outputs if o.output_type == "stream"]
+    printed = [o.text for c in cells for o in c.outputs if o.output_type == "stream"]
     assert (
-        len(said) == 1
-        and said[0].startswith("data not at hand: ice/data_sms.json")
-        and "were not run" in said[0]
+        len(printed) == 1
+        and printed[0].startswith("data not at hand: ice/data_sms.json")
+        and "were not run" in printed[0]
     )
     assert not any(o.output_type == "error" for c in cells for o in c.outputs)
     from uetrust.report.page import missing_files
@@ -57,7 +57,7 @@ def test_report_names_what_is_missing(tmp_path):
         assert str(path) in missing_files("smoke", tmp_path)
         (tmp_path / "away").rename(tmp_path / path)
     (tmp_path / "tables" / "table09_cells.csv").unlink()
-    lost = write_report("smoke", tmp_path)
-    assert "tables/table09_cells.csv" in lost and lost == missing_files("smoke", tmp_path)
-    assert f"{len(lost)} files are missing" in (tmp_path / "report" / "index.html").read_text()
+    missing = write_report("smoke", tmp_path)
+    assert "tables/table09_cells.csv" in missing and missing == missing_files("smoke", tmp_path)
+    assert f"{len(missing)} files are missing" in (tmp_path / "report" / "index.html").read_text()
     assert "table09_cells.csv" in (tmp_path / "report" / "run.html").read_text()

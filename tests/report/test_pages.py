@@ -1,4 +1,4 @@
-"""A study page: what is said, tabulated and drawn is shown, and kept as files of the report."""
+"""A study page: what is written, tabulated and drawn is shown, and kept as files of the report."""
 
 import json
 
@@ -34,7 +34,7 @@ def test_a_table_is_written_whole_and_shown_in_part(page):
     assert page.tables == dict(mine="Values."), "without a caption the report does not show it"
 
 
-def test_a_figure_has_its_numbers_beside_it(page):
+def test_a_figure_has_its_numbers_next_to_it(page):
     figure, axes = subplots()
     axes.plot([1, 2], [3, 4])
     shown = page.figure(axes, "lines", "Lines.", TABLE)
@@ -45,7 +45,7 @@ def test_a_figure_has_its_numbers_beside_it(page):
     assert page.picture("figures/lines").data == shown.data
 
 
-def test_a_chapter_holds_what_the_page_said(page):
+def test_a_chapter_holds_what_the_page_kept(page):
     page.opening("three texts")
     page.answer("Yes.")
     page.table(TABLE, caption="Values.")

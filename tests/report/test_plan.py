@@ -58,13 +58,13 @@ def test_other_papers_say_which_of_their_cells_are_filled_and_why_not(profile, p
 
 def test_what_is_not_to_be_had_is_listed_at_once(capsys):
     assert main(["plan", "paper", "--check"]) == 2
-    said = capsys.readouterr().err
+    message = capsys.readouterr().err
     for name in (
         "meta-llama/Llama-2-7b-chat-hf: not in the cache",
         "holds no key",
         "mediasum/news_dialogue.json",
     ):
-        assert name in said
+        assert name in message
     assert main(["plan", "smoke", "--check"]) == 0
 
 
@@ -95,9 +95,9 @@ def test_a_request_to_the_judge_is_as_long_as_its_instructions_and_the_texts_tha
     _, requests, tokens, _ = p._judge_requests_of(plan)
     texts = dataset_lengths(plan.data, 0, plan.generator.decoding.max_new_tokens)
     tokens_of = dict(hypothesis=texts.summary, source=texts.source, reference=texts.reference)
-    wanted, empty = 0, dict.fromkeys(tokens_of, "")
+    expected, empty = 0, dict.fromkeys(tokens_of, "")
     for name, family in PROMPT_FAMILIES.items():
         for dim in DIMENSION_DEFINITIONS:
             words = judge_prompt(name, dim, empty)[0]["content"].split()
-            wanted += sum(tokens_of[text] for text in family.shown) + TOKENS_PER_WORD * len(words)
-    assert tokens / requests == pytest.approx(wanted / 20, rel=0.2)  # Digits and tags are more tokens
+            expected += sum(tokens_of[text] for text in family.shown) + TOKENS_PER_WORD * len(words)
+    assert tokens / requests == pytest.approx(expected / 20, rel=0.2)  # Digits and tags are more tokens

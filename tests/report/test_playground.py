@@ -62,7 +62,7 @@ def differs(ours, theirs, tolerance=TOLERANCE):
 
 
 # Arithmetic
-def digits_lost(quality, left_out=0):
+def dropped_digits(quality, left_out=0):
     """How many times the tolerance both languages are off, where values are large against their range
 
     With `left_out` 1, against the range that is left without the text at either end, as in a jackknife.
@@ -144,8 +144,8 @@ def test_prr_and_its_errors_are_those_of_python(watched, js, cases, no_permutati
         assert ours["n"] == theirs.n
         defined += not np.isnan(theirs.value)
         for name in FIELDS:
-            lost = digits_lost(columns[0], left_out=name in ("se", "lo", "hi"))
-            away = differs(ours[name], getattr(theirs, name)) / lost
+            dropped = dropped_digits(columns[0], left_out=name in ("se", "lo", "hi"))
+            away = differs(ours[name], getattr(theirs, name)) / dropped
             worst[name] = max(worst[name], away)
     assert defined > 0.8 * CASES
     assert max(worst.values()) < 1, worst
@@ -159,8 +159,8 @@ def test_differences_are_those_of_python(watched, js, cases):
         theirs = prr_difference(*columns)
         assert ours["n"] == theirs.n
         for name in ("value", "se", "p"):
-            lost = digits_lost(columns[0], left_out=name != "value")
-            assert differs(ours[name], getattr(theirs, name)) < lost, (name, columns)
+            dropped = dropped_digits(columns[0], left_out=name != "value")
+            assert differs(ours[name], getattr(theirs, name)) < dropped, (name, columns)
 
 
 def complete(columns):
@@ -200,7 +200,7 @@ def test_every_definition_is_that_of_python(watched, js, cases, no_permutations)
         for name, value in theirs.items():
             seen |= {name} if np.isfinite(value) else set()
             tolerance = SINGLE_TOLERANCE if name in SINGLE else TOLERANCE
-            assert differs(ours[name], value, tolerance) < digits_lost(pair[0]), (name, ours[name], value)
+            assert differs(ours[name], value, tolerance) < dropped_digits(pair[0]), (name, ours[name], value)
     assert seen == set(theirs.index)
 
 
@@ -387,7 +387,7 @@ def test_a_slider_whose_end_depends_on_another_stays_inside(watched, site):
     assert "n=4&position=4" in address(page)
 
 
-def test_motion_is_reduced_where_asked(watched, site):
+def test_motion_is_reduced_where_requested(watched, site):
     page = opened(watched, site, "#panel=drag")
     seconds = "getComputedStyle(document.querySelector('.handle')).transitionDuration"
     assert page.evaluate(seconds) != "0s"

@@ -702,7 +702,7 @@ class _RunPlan(_PlanContents):
 
 # %% ../../nbs/11_report/07_plan.ipynb #82aea562
 def _plan_dict(plan):  # A `_RunPlan` in the types of JSON
-    filled = plan.cells[plan.cells["filled"]]
+    filled = plan.cells[plan.cells["filled"].astype(bool)]
     return dict(
         profile=plan.profile,
         card=plan.card,

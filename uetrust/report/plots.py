@@ -365,7 +365,7 @@ def plot_interval_panels(
 
 # %% ../../nbs/11_report/01_plots.ipynb #9fc913a9
 def plot_interval_grid(
-    df: pd.DataFrame,  # Columns of `plot_intervals`, and group (one panel each, with its own labels and scale)
+    df: pd.DataFrame,  # Columns of `plot_intervals`, and group (a panel each, with its own labels and scale)
     about: dict,  # Group -> (title, label of the axis)
     columns: int = 2,  # Panels side by side
 ):  # The figure

@@ -1,4 +1,4 @@
-"""Exams: answers are those of a plain loop, the same for the same seed, and kept apart."""
+"""Exams: answers are those of a plain loop, the same for the same seed, and kept separately."""
 
 import re
 from itertools import permutations
@@ -67,12 +67,14 @@ def test_answers_of_exams_are_those_of_a_plain_loop(kind):
         assert np.isclose(question.answer, SOLVED[kind](question.values), rtol=1e-6)
 
 
-def test_an_exam_is_the_same_for_the_same_seed_and_keeps_answers_apart():
+def test_an_exam_is_the_same_for_the_same_seed_and_keeps_answers_separate():
     text = exam_markdown(7, 10)
     assert text == exam_markdown(7, 10) != exam_markdown(8, 10)
-    asked, answers = text.split("\n---\n")
-    assert len(re.findall(r"^\d+\. ", asked, re.M)) == len(re.findall(r"^\d+\. \*\*", answers, re.M)) == 10
-    assert "**" not in asked
+    questions, answers = text.split("\n---\n")
+    assert (
+        len(re.findall(r"^\d+\. ", questions, re.M)) == len(re.findall(r"^\d+\. \*\*", answers, re.M)) == 10
+    )
+    assert "**" not in questions
 
 
 def test_errors_on_the_same_texts_correlate_so_that_pairing_shortens_the_error():

@@ -17,18 +17,22 @@ def test_a_check_answers_in_words_whatever_it_gets():
 
 
 @pytest.mark.parametrize("tolerance", [0.005, 0.1])
-@pytest.mark.parametrize("side, told", [(1, "high"), (-1, "low")])
-def test_a_number_is_nearly_right_up_to_five_times_as_far_as_a_right_one(tolerance, side, told):
+@pytest.mark.parametrize("side, direction", [(1, "high"), (-1, "low")])
+def test_a_number_is_nearly_right_up_to_five_times_as_far_as_a_right_one(tolerance, side, direction):
     steps = [0.9, 1.1, 4.9, 5.1]
-    said = [check(7 + side * step * tolerance, 7, tolerance) for step in steps]
-    assert [text.split()[0].strip(".:") for text in said] == ["Right", "Nearly", "Nearly", "Not"]
-    assert f"a little too {told}" in said[2] and said[3].endswith(f"is too {told}.")
+    verdicts = [check(7 + side * step * tolerance, 7, tolerance) for step in steps]
+    assert [text.split()[0].strip(".:") for text in verdicts] == ["Right", "Nearly", "Nearly", "Not"]
+    assert f"a little too {direction}" in verdicts[2] and verdicts[3].endswith(f"is too {direction}.")
 
 
 def test_every_sentence_quotes_as_much_of_a_long_answer():
-    wanted = "prediction-rejection ratio of summaries and of translations"
-    nearly, wrong, word = check(wanted[:-1], wanted), check(wanted[::-1], wanted), check(wanted, 0.5)
+    expected = "prediction-rejection ratio of summaries and of translations"
+    nearly, wrong, word = (
+        check(expected[:-1], expected),
+        check(expected[::-1], expected),
+        check(expected, 0.5),
+    )
     assert [text.split()[0] for text in (nearly, wrong, word)] == ["Nearly:", "Not", "One"]
     quoted = [re.search("'(.*)'", text)[1] for text in (nearly, wrong, word)]
-    assert len(set(map(len, quoted))) == 1 and len(quoted[0]) < len(wanted)
-    assert wanted.startswith(quoted[0]) and wanted[::-1].startswith(quoted[1]) and quoted[2] == quoted[0]
+    assert len(set(map(len, quoted))) == 1 and len(quoted[0]) < len(expected)
+    assert expected.startswith(quoted[0]) and expected[::-1].startswith(quoted[1]) and quoted[2] == quoted[0]

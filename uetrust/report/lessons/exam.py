@@ -21,11 +21,11 @@ from ...evaluation.weights import rank_weights
 class _ExamQuestion(NamedTuple):
     "A question with its answer"
 
-    kind: str  # What is asked, such as 'prr'
+    kind: str  # What is to be found, such as 'prr'
     text: str  # Markdown
-    values: dict  # The numbers in it
+    values: dict  # Numbers in the text
     answer: float
-    how: str  # How it is found, in a sentence
+    how: str  # Way to the answer, in a sentence
 
 
 EXAM_KINDS = {}  # Kind -> function of a random generator that returns (text, values, answer, how)
@@ -104,9 +104,9 @@ def _labels(rng, n=8):  # 1: correct; two or three are wrong
     return labels
 
 # %% ../../../nbs/11_report/15_lessons/03_exam.ipynb #a3acc366-1
-def _label_text(labels, asked):
+def _label_text(labels, question):
     words = ", ".join("correct" if label else "wrong" for label in labels)
-    return f"Eight texts, most certain first: {words}. {asked}"
+    return f"Eight texts, most certain first: {words}. {question}"
 
 
 @_kind
@@ -120,9 +120,9 @@ def _ask_auroc(rng):
 @_kind
 def _ask_auprc(rng):
     labels = _labels(rng)
-    asked = "What is the average precision when the *wrong* texts are to be found, least certain first?"
+    question = "What is the average precision when the *wrong* texts are to be found, least certain first?"
     how = "The mean, over the wrong texts, of the precision at their place from the uncertain end."
-    return _label_text(labels, asked), dict(labels=labels), auprc(labels, np.arange(8)), how
+    return _label_text(labels, question), dict(labels=labels), auprc(labels, np.arange(8)), how
 
 
 @_kind
@@ -136,9 +136,9 @@ def _ask_aurc(rng):
 @_kind
 def _ask_kept(rng):
     labels, kept = _labels(rng), int(rng.integers(3, 7))
-    asked = f"The {kept} most certain are kept. What share of those is correct?"
+    question = f"The {kept} most certain are kept. What share of those is correct?"
     answer = selective_accuracy(labels, np.arange(8), kept / 8)
-    return _label_text(labels, asked), dict(labels=labels, kept=kept), answer, "Count among those kept."
+    return _label_text(labels, question), dict(labels=labels, kept=kept), answer, "Count among those kept."
 
 # %% ../../../nbs/11_report/15_lessons/03_exam.ipynb #84d7d085
 @_kind
@@ -188,9 +188,9 @@ def _ask_carriers(rng):
 
 # %% ../../../nbs/11_report/15_lessons/03_exam.ipynb #7f907b93
 def _exam_questions(
-    seed: int = 7,  # Of kinds and numbers
-    questions: int = 10,  # How many; beyond the number of kinds, kinds come again
-) -> list:  # Of `_ExamQuestion`
+    seed: int = 7,  # Seed of the kinds and numbers
+    questions: int = 10,  # Number of questions; kinds repeat when there are more
+) -> list:  # `_ExamQuestion` in random order
     "Exam questions drawn from a seed."
     if questions < 1:
         raise ValueError(f"an exam has at least 1 question, got {questions}")
@@ -198,18 +198,20 @@ def _exam_questions(
     rounds = -(-questions // len(kinds))
     drawn = [kind for _ in range(rounds) for kind in rng.permutation(kinds)][:questions]
     made = [(kind, *EXAM_KINDS[kind](rng)) for kind in drawn]
-    return [_ExamQuestion(str(kind), text, values, float(a), how) for kind, text, values, a, how in made]
+    return [
+        _ExamQuestion(str(kind), text, values, float(answer), how) for kind, text, values, answer, how in made
+    ]
 
 
 def exam_markdown(
-    seed: int = 7,  # As in `_exam_questions`
-    questions: int = 10,  # As in `_exam_questions`
+    seed: int = 7,  # Seed of the kinds and numbers
+    questions: int = 10,  # Number of questions
 ) -> str:  # Questions first, then a part with the answers
     "Exam as Markdown, with the answers in a part of their own."
     drawn = _exam_questions(seed, questions)
-    asked = [f"{i}. {question.text}" for i, question in enumerate(drawn, 1)]
+    texts = [f"{i}. {question.text}" for i, question in enumerate(drawn, 1)]
     answers = [f"{i}. **{question.answer:.4g}** {question.how}" for i, question in enumerate(drawn, 1)]
     return "\n".join(
-        [f"# Exam {seed}", "", "Give three digits. Texts are ordered from the most certain on.", "", *asked]
+        [f"# Exam {seed}", "", "Give three digits. Texts are ordered from the most certain on.", "", *texts]
         + ["", "---", "", f"# Answers to exam {seed}", "", *answers, ""]
     )

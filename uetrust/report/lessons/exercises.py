@@ -28,10 +28,10 @@ def _number(answer):  # None when it is not one number
     return float(value.reshape(-1)[0]) if value.size == 1 else None
 
 
-def _said_of_number(answer, expected, tolerance):
+def _number_verdict(answer, expected, tolerance):  # 'Right.', 'Nearly: ...' or 'Not yet: ...'
     value = _number(answer)
     if value is None:
-        return f"One number is asked for; found {str(answer)[:40]!r}."
+        return f"One number is expected; found {str(answer)[:40]!r}."
     miss = abs(value - expected)
     if miss <= tolerance:
         return RIGHT
@@ -44,11 +44,11 @@ def _said_of_number(answer, expected, tolerance):
     return f"Not yet: {value:g} is too {'high' if value > expected else 'low'}."
 
 # %% ../../../nbs/11_report/15_lessons/01_exercises.ipynb #e48c8769
-def _said_of_word(answer, expected):
-    found, wanted = (" ".join(str(text).casefold().split()) for text in (answer, expected))
-    if found == wanted:
+def _word_verdict(answer, expected):  # 'Right.', 'Nearly: ...' or 'Not yet: ...'
+    found, target = (" ".join(str(text).casefold().split()) for text in (answer, expected))
+    if found == target:
         return RIGHT
-    if len(wanted) > 3 and SequenceMatcher(None, found, wanted).ratio() > 0.8:
+    if len(target) > 3 and SequenceMatcher(None, found, target).ratio() > 0.8:
         return NEARLY + f"look at the spelling of {str(answer)[:40]!r}."
     return f"Not yet: it is not {str(answer)[:40]!r}."
 
@@ -61,38 +61,38 @@ def check(
     answer,  # Number, word or list of them; None while there is no answer
     expected,  # The same kind
     tolerance: float = 0.005,  # A number this near is right, one five times as far nearly right
-) -> str:  # Begins with 'Right', 'Nearly' or 'Not yet', or says what is asked for
+) -> str:  # Begins with 'Right', 'Nearly' or 'Not yet', or says what is expected
     "Exercise check: is the answer right, nearly right or not yet? Never an error."
     if answer is None:
         return NO_ANSWER
     if isinstance(expected, (list, tuple)):
-        return _said_of_list(answer, expected, tolerance)
+        return _list_verdict(answer, expected, tolerance)
     if isinstance(expected, str):
-        return _said_of_word(answer, expected)
-    return _said_of_number(answer, expected, tolerance)
+        return _word_verdict(answer, expected)
+    return _number_verdict(answer, expected, tolerance)
 
 
-def _said_of_list(answer, expected, tolerance):
+def _list_verdict(answer, expected, tolerance):  # The verdict on all items, and the first wrong one
     items = list(np.asarray(answer).tolist()) if _is_list(answer) else [answer]
     if len(items) != len(expected):
-        return f"{len(expected)} values are asked for; found {len(items)}."
-    said = [check(item, wanted, tolerance) for item, wanted in zip(items, expected)]
-    right = said.count(RIGHT)
-    if right == len(said):
+        return f"{len(expected)} values are expected; found {len(items)}."
+    verdicts = [check(item, target, tolerance) for item, target in zip(items, expected)]
+    right = verdicts.count(RIGHT)
+    if right == len(verdicts):
         return RIGHT
-    first = next(i for i, text in enumerate(said) if text != RIGHT)
-    opening = NEARLY if 2 * right >= len(said) else "Not yet: "
-    return f"{opening}{right} of {len(said)} are right; look at number {first + 1}."
+    first = next(i for i, text in enumerate(verdicts) if text != RIGHT)
+    opening = NEARLY if 2 * right >= len(verdicts) else "Not yet: "
+    return f"{opening}{right} of {len(verdicts)} are right; look at number {first + 1}."
 
 # %% ../../../nbs/11_report/15_lessons/01_exercises.ipynb #ba747709
 EXERCISES_FILE = "data/exercises.csv"
 
 
 def expected(
-    lesson: str,  # As in the table: 'a_longer_answer'
-    number: int,  # Of the exercise
+    lesson: str,  # Name of the lesson in the table, such as 'a_longer_answer'
+    number: int,  # Number of the exercise
 ) -> tuple:  # Answer and tolerance, as `check` takes them
-    """What an exercise expects, from the table of the repository.
+    """Expected answer of an exercise, from the table of the repository.
 
     Raises
     ------

@@ -18,11 +18,13 @@ from ...core.settings import atomic_write, root
 def _math(html):  # $...$ and $$...$$ as MathML
     from latex2mathml.converter import convert
 
-    html = re.sub(r"\$\$(.+?)\$\$", lambda m: convert(unescape(m[1]), display="block"), html, flags=re.S)
-    return re.sub(r"\$([^$\n]+?)\$", lambda m: convert(unescape(m[1])), html)
+    html = re.sub(
+        r"\$\$(.+?)\$\$", lambda found: convert(unescape(found[1]), display="block"), html, flags=re.S
+    )
+    return re.sub(r"\$([^$\n]+?)\$", lambda found: convert(unescape(found[1])), html)
 
 
-def _prose(source):  # Code in it keeps its dollars
+def _prose(source):  # Markdown as HTML; dollars in code stay
     from nbconvert.filters.markdown_mistune import markdown2html_mistune
 
     parts = re.split(r"(<pre.*?</pre>|<code.*?</code>)", markdown2html_mistune(source), flags=re.S)
@@ -57,7 +59,7 @@ def _begins_slide(cell):
 
 
 def _slide_html(
-    cells: list,  # Of a notebook, as in its file
+    cells: list,  # Cells of a notebook, as in its file
 ) -> list:  # HTML of each slide
     "Slides of a notebook: its cells, cut at headings."
     slides = []
@@ -73,14 +75,13 @@ def _slide_html(
 
 def write_slides(
     notebook: Path,  # Executed notebook
-    folder: Path,  # Where the HTML file goes
+    folder: Path,  # Folder of the HTML file
 ) -> Path:  # The file
     "Slides of one notebook as one HTML file that fetches nothing."
     notebook = Path(notebook)
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    title = (
-        next("".join(c["source"]) for c in cells if c["cell_type"] == "markdown").split("\n")[0].lstrip("# ")
-    )
+    text = next("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    title = text.split("\n")[0].lstrip("# ")
     slides = "\n".join(f"<section>{slide}</section>" for slide in _slide_html(cells))
     page = (files("uetrust.report") / "templates" / "slides.html").read_text(encoding="utf-8")
     page = page.replace("{{title}}", escape(title)).replace("{{slides}}", slides)
@@ -91,6 +92,6 @@ def write_slides(
     return path
 
 # %% ../../../nbs/11_report/15_lessons/04_slides.ipynb #1cb0a309-1
-def lesson_notebooks() -> list:  # Paths
-    "The lessons, in order."
+def lesson_notebooks() -> list:  # Path of each notebook
+    "Paths of the lessons, in order."
     return sorted((root() / "nbs" / "lessons").glob("*/[0-9]*.ipynb"))

@@ -18,7 +18,7 @@ from ...papers.people.translations import judged_translations
 class _LessonTexts(NamedTuple):
     "Scores of the texts of a lesson"
 
-    name: str  # Where they are from
+    name: str  # Source of the texts, with n
     quality: pd.DataFrame  # Texts x judgements and metrics, larger is better
     uncertainty: pd.DataFrame  # Texts x methods, larger is less certain
     documents: pd.Series  # Document of each text
@@ -27,9 +27,9 @@ class _LessonTexts(NamedTuple):
 
 def if_at_hand(
     load,  # Function that reads public files
-    *args,  # Its arguments
-):  # What it returns; None when a file is not at hand, and a sentence is printed
-    "Public data, or a sentence that says what is not at hand."
+    *args,  # Arguments of the function
+):  # Result of the function; None when a file is not at hand
+    "Load public data, or print a sentence that names what is not at hand."
     try:
         return load(*args)
     except DataNotAtHand as error:

@@ -41,16 +41,16 @@ def _value_finding(rows):  # A column value, and columns that name the rows
     if known.empty or not names:
         return ""
 
-    def said(row):
+    def described(row):
         interval = "" if pd.isna(row.get("lo")) else f" [{row['lo']:.2f}, {row['hi']:.2f}]"
         return f"{row['value']:.2f}{interval} ({', '.join(str(row[name]) for name in names)})"
 
     least, most = known.loc[known["value"].idxmin()], known.loc[known["value"].idxmax()]
-    return f"{len(known)} values, from {said(least)} to {said(most)}"
+    return f"{len(known)} values, from {described(least)} to {described(most)}"
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #f85cfd3e-1
 def _as_matrix(
-    rows: pd.DataFrame,  # Numbers beside a figure
+    rows: pd.DataFrame,  # Numbers of a figure
 ) -> pd.DataFrame | None:  # Rows by columns; None when they are no matrix
     "Matrix behind a heat map: a first column of names and numbers, or correlations of pairs."
     if {"label_a", "label_b", "rho"} <= set(rows):
@@ -69,8 +69,8 @@ def _as_matrix(
 
 
 def _figure_finding(
-    rows: pd.DataFrame,  # Numbers beside a figure
-) -> str:  # Without a full stop; '' when nothing general can be said
+    rows: pd.DataFrame,  # Numbers of a figure
+) -> str:  # Without a full stop; '' when the numbers have no known form
     "What a figure shows, from its numbers."
     if {"label_a", "label_b", "rho"} <= set(rows):
         return _pair_finding(rows)
@@ -104,7 +104,10 @@ def _heat_table(
     rows = matrix.abs().mean(axis=1).nlargest(HEAT_ROWS).index
     columns = matrix.loc[rows].abs().mean().nlargest(HEAT_COLUMNS).index
     part = matrix.loc[rows, columns]
-    cells = [[("" if pd.isna(v) else f"{v:.2f}", _shade(v)) for v in line] for line in part.to_numpy()]
+    cells = [
+        [("" if pd.isna(value) else f"{value:.2f}", _shade(value)) for value in line]
+        for line in part.to_numpy()
+    ]
     return dict(
         rows=list(zip(rows, cells)), columns=list(columns), of=matrix.shape, order="largest absolute means"
     )
@@ -133,7 +136,7 @@ class _SiteFolder:
         self._workers, self._drawings = ThreadPoolExecutor(), []
 
     def finish(self):
-        "Wait until all drawings are written: they are packed beside everything else."
+        "Wait until all drawings are written; they are packed in the background."
         for drawing in self._drawings:
             drawing.result()
 
@@ -182,7 +185,7 @@ class Site(_SiteFolder):
         self,
         notebook: str,  # Path in the project
     ) -> str:  # Address of its page in the documentation; '' without one
-        "Where a notebook is a page."
+        "Address of the documentation page of a notebook."
         if not (self.docs and notebook.startswith("nbs/") and notebook.endswith(".ipynb")):
             return ""
         return f"{self.docs}/{notebook.removeprefix('nbs/').removesuffix('.ipynb')}.html"
@@ -199,7 +202,7 @@ class Site(_SiteFolder):
     def figure(
         self,
         stem: str,  # Path of its files without ending, relative to the folder of the run
-        caption: str,
+        caption: str,  # Text below the figure
         finding: str = "",  # Sentence for the alternative text; made from the numbers when empty
     ) -> dict:  # id, src, width, height (pixels of the page), caption, alt, csv, svg, heat
         "A figure as the templates show it."
@@ -218,7 +221,7 @@ class Site(_SiteFolder):
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #e586b0b1
 def notebook_of(
     name: str,  # A chapter: 'human', 'cross--bulletin--tiny-bart', 'threshold_indata_stump', 'table07'
-) -> str:  # Path in the project; '' when no experiment notebook is called so
+) -> str:  # Path in the project; '' when no experiment notebook has that name
     "Experiment notebook that writes a chapter."
     stem = name.partition("--")[0]
     stem = "threshold" if stem.startswith("threshold_") else stem
@@ -241,8 +244,8 @@ def chapter_question(
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #e586b0b1-2
 def page_source(
-    site: Site,
-    name: str,  # A chapter
+    site: Site,  # Folder of the report
+    name: str,  # Name of a chapter
     profile: str,  # Section of settings.ini
 ) -> dict:  # notebook, page, executed, command
     "Notebook, executed copy and command behind a chapter."
@@ -257,12 +260,12 @@ def page_source(
     )
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #617c43e0
-TABLE_ROWS = 10_000  # Of a table; the file beside it holds all
+TABLE_ROWS = 10_000  # Rows of a table on its page; the CSV file holds all
 
 
 def _cell_text(
-    value,  # Of a table
-):  # (text, whether it is a text)
+    value,  # Value of a table
+):  # (text to show, whether the value is a text)
     "A value with four significant digits."
     if isinstance(value, str) or pd.isna(value):
         return "" if pd.isna(value) else value, True
@@ -281,24 +284,24 @@ def _table(site, stem, caption):
 
 
 def chapter_page(
-    site: Site,
+    site: Site,  # Folder of the report
     name: str,  # Stem of pages/<name>.json
     profile: str,  # Section of settings.ini
 ) -> dict:  # id, title, group, question, answer, about, text, figures, tables, source
     "A chapter: question, answer, figures, and what is folded away."
-    said = json.loads((site.out / "pages" / f"{name}.json").read_text(encoding="utf-8"))
+    chapter = json.loads((site.out / "pages" / f"{name}.json").read_text(encoding="utf-8"))
     source = page_source(site, name, profile)
-    answer = said.get("answer") or next(iter(said["text"]), "")
+    answer = chapter.get("answer") or next(iter(chapter["text"]), "")
     return dict(
         id=name,
-        title=said["title"],
+        title=chapter["title"],
         group=source["notebook"].split("/")[2] if source["notebook"] else "other",
         question=chapter_question(source["notebook"]),
         answer=answer,
-        about=said.get("about", "").rstrip("."),
-        text=[text for text in said["text"] if text != answer],
-        figures=[site.figure(f"figures/{stem}", caption) for stem, caption in said["figures"].items()],
-        tables=[_table(site, *item) for item in said["tables"].items()],
+        about=chapter.get("about", "").rstrip("."),
+        text=[text for text in chapter["text"] if text != answer],
+        figures=[site.figure(f"figures/{stem}", caption) for stem, caption in chapter["figures"].items()],
+        tables=[_table(site, *item) for item in chapter["tables"].items()],
         source=source,
     )
 
@@ -323,7 +326,7 @@ def _printed_figure(site, number, stem):  # A correlation figure with what is si
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #983db56f-1
 def printed_table_page(
-    site: Site,
+    site: Site,  # Folder of the report
     name: str,  # 'T3' to 'T11'
     figures: dict,  # Number -> stems of the figures that are there
     profile: str,  # Section of settings.ini
@@ -353,6 +356,6 @@ def printed_table_page(
         rows=[(row, [cell(row, *item) for item in table.loc[row].items()]) for row in table.index],
         image=site.figure(stem, f"Table {name[1:]} as a heat map", reading) | dict(heat=None),
         files=[(site.file(f"{stem}{kind}.csv"), text) for kind, text in kinds.items()],
-        figures=[_printed_figure(site, n, stem) for n, stems in figures.items() for stem in stems],
+        figures=[_printed_figure(site, number, stem) for number, stems in figures.items() for stem in stems],
         source=source,
     )

@@ -46,40 +46,41 @@ from uetrust.report.site.pieces import (
 LIVE = "live on what is at hand"  # Status of an exhibit that has a page with models, texts or scores at hand
 
 
-def _place(site, notebook, chapter, files, pages):  # Of a table or figure: what the run has of it
+def _place(site, notebook, chapter, files, pages):  # What the run has of an exhibit
     if not notebook:
         return None
     there = [(site.file(path), path.rpartition("/")[2]) for path in files.split()]
     made = [(address, name) for address, name in there if address]
     executed = page_source(site, chapter, "demo")["executed"] if chapter else ""
-    lacks = "" if chapter in pages or not chapter else "not made by this run"
+    missing = "" if chapter in pages or not chapter else "not made by this run"
     page = f"{chapter}.html" if chapter in pages else ""
     return dict(
-        page=page, notebook=site.page_of(notebook) or executed, source=notebook, files=made, missing=lacks
+        page=page, notebook=site.page_of(notebook) or executed, source=notebook, files=made, missing=missing
     )
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #70074dd8-1
 def _paper_rows(
-    site: Site,
+    site: Site,  # Folder of the report
     paper: str,  # Key of `PAPERS`
     pages: set,  # Names of the pages that are there
 ) -> list:  # id, label, shows, status, states, needs, own, live
     "A row for every table and figure of a paper."
 
-    def row(e):
-        states = [e.status, LIVE] if e.live_chapter else [e.status]
+    def row(exhibit):
+        states = [exhibit.status, LIVE] if exhibit.live_chapter else [exhibit.status]
+        live = exhibit.live_notebook, exhibit.live_chapter, exhibit.live_files
         return dict(
-            id=f"{e.kind}{e.number}",
-            label=f"{e.kind.capitalize()} {e.number}",
-            shows=e.shows,
+            id=f"{exhibit.kind}{exhibit.number}",
+            label=f"{exhibit.kind.capitalize()} {exhibit.number}",
+            shows=exhibit.shows,
             status="; ".join(states),
             states=states,
-            needs=e.needs,
-            own=_place(site, e.notebook, e.chapter, e.files, pages),
-            live=_place(site, e.live_notebook, e.live_chapter, e.live_files, pages),
+            needs=exhibit.needs,
+            own=_place(site, exhibit.notebook, exhibit.chapter, exhibit.files, pages),
+            live=_place(site, *live, pages),
         )
 
-    return [row(e) for e in exhibits(paper).itertuples()]
+    return [row(exhibit) for exhibit in exhibits(paper).itertuples()]
 
 
 def _paper_summary(
@@ -89,13 +90,13 @@ def _paper_summary(
     found = exhibits(paper)
     counts = found["status"].value_counts().reindex(list(EXHIBIT_STATUS)).dropna().astype(int)
     live = (found["live_chapter"] != "").sum()
-    said = ", ".join(f"{count} {status}" for status, count in counts.items())
+    numbers = ", ".join(f"{count} {status}" for status, count in counts.items())
     with_live = f"{live} have a page that does the same with what is at hand"
-    return f"{len(found)} tables and figures: {said}; {with_live}."
+    return f"{len(found)} tables and figures: {numbers}; {with_live}."
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #fce9d9f6
 def _first_finding(
-    site: Site,
+    site: Site,  # Folder of the report
     parts: list,  # From `opening_parts`
     chapters: list,  # From `chapter_page`
 ) -> dict:  # title, sentences, limit, figure, page, why
@@ -106,16 +107,16 @@ def _first_finding(
     found = dict(title=about.title, limit=about.limit, why="", page="")
     if own and own["sentence"] and chapter:
         figure = chapter["figures"][0] if chapter["figures"] else None
-        said = [own["sentence"], *chapter["text"]][: len(OUTPUT_KINDS)]
-        return found | dict(sentences=said, figure=figure, page="people_overview.html")
+        sentences = [own["sentence"], *chapter["text"]][: len(OUTPUT_KINDS)]
+        return found | dict(sentences=sentences, figure=figure, page="people_overview.html")
     rows = stored_overview()
     with TemporaryDirectory() as folder:
         save_figure(overview_figure(rows), Path(folder) / "stored" / "people")
         inside = Site(folder, site.folder, site.docs)
         figure = inside.figure("stored/people", "Four kinds of outputs, stored numbers", "One panel each")
         inside.finish()
-    said = list(overview_sentences(rows).values())
-    return found | dict(sentences=said, figure=figure, why=own["why"] if own else "")
+    sentences = list(overview_sentences(rows).values())
+    return found | dict(sentences=sentences, figure=figure, why=own["why"] if own else "")
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #c8857a03
 GROUPS = {  # Folder of the experiment notebooks -> heading
@@ -137,7 +138,7 @@ def _grouped_chapters(
     chapters: list,  # From `chapter_page`
 ) -> list:  # (group, heading, chapters), in the order of `GROUPS`
     "Chapters by the folder of their notebook."
-    by_group = {group: [c for c in chapters if c["group"] == group] for group in GROUPS}
+    by_group = {group: [chapter for chapter in chapters if chapter["group"] == group] for group in GROUPS}
     return [(group, GROUPS[group], found) for group, found in by_group.items() if found]
 
 
@@ -162,22 +163,24 @@ def _site_index(
     "What the search field finds: the exhibits of `uetrust find`, chapters, scores and terms."
     named = [
         [
-            exhibit_name(e),
-            f"paper-{e.paper}.html#{e.kind}{e.number}",
-            e.shows,
-            PAPERS[e.paper].words,
-            e.kind,
-            e.number,
+            exhibit_name(row),
+            f"paper-{row.paper}.html#{row.kind}{row.number}",
+            row.shows,
+            PAPERS[row.paper].words,
+            row.kind,
+            row.number,
         ]
-        for e in exhibits().itertuples()
+        for row in exhibits().itertuples()
     ]
-    pages = [[c["title"], f"{c['id']}.html", c["question"], c["id"], "", 0] for c in chapters]
+    pages = [[page["title"], f"{page['id']}.html", page["question"], page["id"], "", 0] for page in chapters]
     scores = [
         [card["name"], f"{page}.html#{card['name']}", card["summary"].replace("`", ""), card["family"], "", 0]
         for page, found in cards.items()
         for card in found
     ]
-    terms = [[g["term"], f"glossary.html#{g['id']}", g["meaning"], "", "", 0] for g in _glossary_terms()]
+    terms = [
+        [row["term"], f"glossary.html#{row['id']}", row["meaning"], "", "", 0] for row in _glossary_terms()
+    ]
     return [*named, *pages, *scores, *terms]
 
 
@@ -232,7 +235,7 @@ def _claims(site):  # Ledger rows and counts
     claims["joint_p"] = claims["joint_p"].map(lambda p: f"{p:.3f}", na_action="ignore")
     text = claims.astype(object).where(claims.notna(), "")
     counts = dict.fromkeys(VERDICT_COLORS, 0) | claims["verdict"].value_counts().to_dict()
-    said = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
+    numbers = ", ".join(f"{verdict} {count}" for verdict, count in counts.items())
     point = "PRR of six methods on AESLC summaries by Llama 2 under 31 metrics"
     spread = "every method is positive under some metrics and negative under others"
     return dict(
@@ -241,52 +244,51 @@ def _claims(site):  # Ledger rows and counts
         standing=claims["standing"].value_counts().reindex(STANDING).fillna(0).astype(int).to_dict(),
         figures=[
             site.figure("claims/point", point, spread),
-            site.figure("claims/verdicts", "Verdicts by section of the paper", said),
+            site.figure("claims/verdicts", "Verdicts by section of the paper", numbers),
         ],
         files=[(site.file("claims/claims.csv"), "claims.csv")],
     )
 
 
-def _printed_pages(site, want, lost, profile):  # Pages of the printed tables that are complete
-    def is_lost(start):
-        return any(path.startswith(start) for path in lost)
+def _printed_pages(site, expected, missing, profile):  # Pages of the printed tables that are complete
+    def is_missing(start):
+        return any(path.startswith(start) for path in missing)
 
-    for name in want["tables"]:
+    for name in expected["tables"]:
         numbers = correlation_figures()["source_table"].astype(str).radd("T").eq(name)
         figures = {
-            n: [stem for stem in want["figures"].get(n, []) if not is_lost(f"figures/{stem}.")]
-            for n in numbers.index[numbers]
+            number: [
+                stem for stem in expected["figures"].get(number, []) if not is_missing(f"figures/{stem}.")
+            ]
+            for number in numbers.index[numbers]
         }
-        if not is_lost(f"tables/table{int(name[1:]):02d}"):
+        if not is_missing(f"tables/table{int(name[1:]):02d}"):
             yield printed_table_page(site, name, figures, profile)
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #43d0af23-1
-def _chapter_names(want, site, lacks):  # Chapters whose pages are there, those of the threshold runs included
-    runs = [Path(path).stem for path in want["runs"].values()]
-    names = [*(page for page in want["pages"] if page not in lacks), "human", *runs]
+def _chapter_names(expected, site, without_data):  # Chapters that have a page
+    runs = [Path(path).stem for path in expected["runs"].values()]
+    names = [*(page for page in expected["pages"] if page not in without_data), "human", *runs]
     return [name for name in dict.fromkeys(names) if (site.out / "pages" / f"{name}.json").exists()]
 
 
 def _run_content(
-    name: str,  # Profile
-    site: Site,
+    name: str,  # Name of the profile
+    site: Site,  # Folder of the report
 ) -> dict:  # What the templates show
     "Everything that the pages of a report show, from the files of a run."
-    want, lost, lacks = (
-        expected_files(name),
-        missing_files(name, site.out),
-        notebooks_without_data(name, site.out),
-    )
-    chapters = [chapter_page(site, page, name) for page in _chapter_names(want, site, lacks)]
+    expected, missing = expected_files(name), missing_files(name, site.out)
+    without_data = notebooks_without_data(name, site.out)
+    chapters = [chapter_page(site, page, name) for page in _chapter_names(expected, site, without_data)]
     groups = _grouped_chapters(chapters)
-    has_claims = want["claims"] and not any(path.startswith("claims/") for path in lost)
-    parts = opening_parts(chapters, want["pages"], lacks)
+    has_claims = expected["claims"] and not any(path.startswith("claims/") for path in missing)
+    parts = opening_parts(chapters, expected["pages"], without_data)
     return dict(
-        missing=lost,
-        lacks=lacks,
+        missing=missing,
+        lacks=without_data,
         groups=groups,
         chapters=list(_neighbours(groups)),
-        tables=list(_printed_pages(site, want, lost, name)),
+        tables=list(_printed_pages(site, expected, missing, name)),
         claims=_claims(site) if has_claims else None,
         finding=_first_finding(site, parts, chapters),
         opening=[part for part in parts if part["study"] != "people_overview"],
@@ -341,7 +343,7 @@ def _gallery_pages(cards):
 def _paper_pages(site, content, pages):
     for key, paper in PAPERS.items():
         rows = _paper_rows(site, key, pages)
-        titles = [(c["id"], c["title"]) for c in content["chapters"] if c["group"] == key]
+        titles = [(page["id"], page["title"]) for page in content["chapters"] if page["group"] == key]
         titles += [("claims", "Claim ledger")] if key == "he2024" and "claims" in pages else []
         states = list(dict.fromkeys(state for row in rows for state in row["states"]))
         shown = dict(paper=paper, rows=rows, chapters=titles, states=states, summary=_paper_summary(key))
@@ -372,17 +374,21 @@ def _run_page(site, summary):
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #9c58d833-3
 def _pages(site, content, cards, name):  # (file, template, what it shows) of every page but the first
-    made = {c["id"] for c in content["chapters"]} | {t["id"] for t in content["tables"]}
+    made = {page["id"] for kind in ("chapters", "tables") for page in content[kind]}
     made |= {"methods", "metrics"} | ({"claims"} if content["claims"] else set())
     yield from _paper_pages(site, content, made)
-    yield from ((f"{c['id']}.html", "chapter.html", dict(page=c)) for c in content["chapters"])
-    yield from ((f"{t['id']}.html", "table.html", dict(page=t)) for t in content["tables"])
+    for kind, template in (("chapters", "chapter.html"), ("tables", "table.html")):
+        yield from ((f"{page['id']}.html", template, dict(page=page)) for page in content[kind])
     yield from _gallery_pages(cards)
     if content["claims"]:
         question = chapter_question(notebook_of("claims"))
         about = dict(question=question, source=page_source(site, "claims", name))
         yield "claims.html", "claims.html", dict(page=about)
-    yield "glossary.html", "glossary.html", dict(terms=[g | _term_page(g, made) for g in _glossary_terms()])
+    yield (
+        "glossary.html",
+        "glossary.html",
+        dict(terms=[term | _term_page(term, made) for term in _glossary_terms()]),
+    )
     yield "start.html", "start.html", dict(citation=_citation(), papers=list(PAPERS.values()))
     yield (
         "changelog.html",
@@ -411,8 +417,8 @@ def _write(path, text):
 
 
 def write_report(
-    name: str = "demo",  # Profile
-    out: Path = None,  # Its folder; runs/<profile> when None
+    name: str = "demo",  # Name of the profile
+    out: Path = None,  # Folder of the run; runs/<profile> when None
     folder: Path = None,  # Folder of the report; report/ in the folder of the profile when None
     docs: str = "",  # Relative address of the documentation, where the report lies inside it
 ) -> list:  # Files that should exist but do not; empty when the run is complete
