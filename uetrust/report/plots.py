@@ -344,8 +344,8 @@ def plot_interval_panels(
     --------
     >>> import pandas as pd
     >>> from uetrust import plot_interval_panels
-    >>> rows = pd.DataFrame({"group": ["XSum", "AESLC"], "label": "msp", "value": [0.4, 0.3], "lo": 0.2, "hi": 0.6})
-    >>> figure = plot_interval_panels(rows, "PRR by dataset")
+    >>> rows = pd.DataFrame({"label": ["msp"] * 2, "value": [0.4, 0.3], "lo": 0.2, "hi": 0.6})
+    >>> figure = plot_interval_panels(rows.assign(group=["XSum", "AESLC"]), "PRR by dataset")
     """
     import matplotlib.pyplot as plt
 
