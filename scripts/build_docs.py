@@ -14,6 +14,7 @@ import tempfile
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from types import MappingProxyType
 
 import nbformat
 from nbformat.v4 import new_markdown_cell
@@ -117,10 +118,22 @@ def method(node, src):
     return f"`.{node.name}{'' if is_property else f'({args})'}`", ast.get_docstring(node) or result
 
 
-def members(cls, src):
-    "Fields (or the parameters of `__init__`) and methods of a class"
+def members(cls, src, bases=MappingProxyType({})):
+    "Fields (or the parameters of `__init__`) and methods of a class; `bases` has those of private classes"
+    inherited = [row for base in cls.bases for row in bases.get(ast.unparse(base), [])]
     functions = [node for node in cls.body if isinstance(node, ast.FunctionDef)]
-    return [*map(row, described(cls, src)[0]), *(method(f, src) for f in functions if f.name[0] != "_")]
+    own = [method(function, src) for function in functions if function.name[0] != "_"]
+    return [*map(row, described(cls, src)[0]), *inherited, *own]
+
+
+def private_classes(nb):
+    "Members of the private classes of a notebook, by name: a public class that is built on one has them"
+    found = {}
+    for src in (bare(cell.source) for cell in exported(nb)):
+        for node in ast.parse(src).body:
+            if isinstance(node, ast.ClassDef) and node.name[0] == "_":
+                found[node.name] = members(node, src, found)
+    return found
 
 
 def entry(node):
@@ -136,11 +149,11 @@ def entry(node):
             return f"{', '.join(facts)}. {linked_cite}."
 
 
-def api(src, mod):
+def api(src, mod, bases=MappingProxyType({})):
     "Markdown for every public function and class of a cell"
 
     def one(node):
-        rows = members(node, src) if isinstance(node, ast.ClassDef) else parameters(node, src)
+        rows = members(node, src, bases) if isinstance(node, ast.ClassDef) else parameters(node, src)
         lines = "\n".join(f"| {md(name)} | {md(meaning)} |" for name, meaning in rows)
         table = f"{{.params}}\n| Name | Meaning |\n|:--|:--|\n{lines}" if rows else ""
         head = f"({target(node, mod)})=\n### {md(node.name)}"
@@ -191,7 +204,7 @@ def is_panel(output):
     return output.get("data", {}).get("text/plain", "").startswith("playground.html#")
 
 
-def cells(cell, mod, names):
+def cells(cell, mod, names, bases):
     "The cells of the page that stand for a cell of the notebook"
     cell.metadata = {key: value for key, value in cell.metadata.items() if key == "tags"}
     if cell.cell_type != "code":
@@ -206,7 +219,7 @@ def cells(cell, mod, names):
     if only_imports(cell.source):
         return []
     cell.metadata["tags"] = ["hide-input"]
-    return [*map(new_markdown_cell, api(cell.source, mod)), cell]
+    return [*map(new_markdown_cell, api(cell.source, mod, bases)), cell]
 
 
 def convert(nb, names, where=Path("page.ipynb")):
@@ -220,7 +233,9 @@ def convert(nb, names, where=Path("page.ipynb")):
         shown = any(cell.get("outputs") for cell in nb.cells)
         head.append(RUNS + ("" if shown else " It is stored without outputs."))
     rest = nb.cells[:first] + nb.cells[first + 1 :]
-    nb.cells = [*map(new_markdown_cell, head), *(new for cell in rest for new in cells(cell, mod, names))]
+    bases = private_classes(nb)
+    pages = (new for cell in rest for new in cells(cell, mod, names, bases))
+    nb.cells = [*map(new_markdown_cell, head), *pages]
     for i, cell in enumerate(nb.cells):
         cell["id"] = f"c{i}"
     nb.metadata = {

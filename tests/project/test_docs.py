@@ -74,6 +74,14 @@ def table(src):
     return docs.api(src, "half")
 
 
+def test_a_class_has_the_members_of_its_private_base():
+    base = 'class _Half:\n    def half(self):\n        "Half of it"'
+    whole = 'class Whole(_Half):\n    size: float  # Not 0\n\n    def twice(self):\n        "Two of it"'
+    found = docs.private_classes(book(text("# Half"), code(f"#| export\n{base}")))
+    (page,) = docs.api(whole, "half", found)
+    assert re.findall(r"^\| `(\.?\w+)", page, re.M) == ["size", ".half", ".twice"]
+
+
 def test_every_parameter_stands_beside_its_comment():
     (page,) = table(docs.bare(LIBRARY.cells[5].source))
     assert page.startswith("(def.uetrust.half.half)=\n### half\n\nHalf of `x`.\n\n{.params}\n")
