@@ -12,8 +12,7 @@ from uetrust.evaluation.inference.confidence_set import (
     _shrunken_values,
     _simulated_levels,
     confidence_set,
-    sets_sentence,
-    sets_summary,
+    sets_facts,
     winners_table,
 )
 from uetrust.evaluation.prr import prr, prr_difference
@@ -79,10 +78,9 @@ def test_equal_methods_and_missing_values():
 
 def test_the_summary_says_what_more_texts_change():
     rows = dict(name=["a", "a", "b", "b"], n=[300, 2000] * 2, methods=7, winner=["x", "y", "z", "z"])
-    summary = sets_summary(pd.DataFrame(rows).assign(in_set=[7, 2, 4, 3]))
-    assert "with 300 texts 4 to 7 methods" in summary and "with 2,000 texts 2 to 3" in summary
-    assert summary.endswith("in 1 of 2.") and "2 rankings of 7 methods" in summary
-    assert sets_summary(winners_table({})) == "" and sets_sentence(winners_table({})) == []
+    facts = sets_facts(pd.DataFrame(rows).assign(in_set=[7, 2, 4, 3]))
+    assert facts == (2, "7", "300", "4 to 7", "2,000", "2 to 3", 1)
+    assert sets_facts(winners_table({})) is None
 
 
 def test_many_texts_are_halved_less_often(monkeypatch):
@@ -96,4 +94,5 @@ def test_many_texts_are_halved_less_often(monkeypatch):
 def test_the_summary_counts_the_rankings_that_keep_their_winner():
     winner = ["x", "x", "y", "y", "z", "w"]
     rows = dict(name=list("aabbcc"), n=[300, 2000] * 3, methods=7, winner=winner, in_set=3)
-    assert sets_summary(pd.DataFrame(rows)).endswith("first with few and with all texts in 2 of 3.")
+    facts = sets_facts(pd.DataFrame(rows))
+    assert (facts.same, facts.rankings) == (2, 3)
