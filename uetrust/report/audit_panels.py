@@ -93,7 +93,7 @@ def measures(audited):
         f"{top['method']} has the best {name.upper()} for {top['metric']}: {top[name]:.3f} "
         f"[{ends}] on {len(both)} texts"
     )
-    return Panel("Measures beside PRR", table, sentence, "nbs/lessons/1_basics/08_relatives.ipynb")
+    return Panel("Other measures than PRR", table, sentence, "nbs/lessons/1_basics/08_relatives.ipynb")
 
 # %% ../../nbs/11_report/08_audit_panels.ipynb #9d67db1d
 @audit_panel

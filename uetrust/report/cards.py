@@ -83,7 +83,7 @@ MEASURED_FILE = "data/demo_methods.csv"  # What `make cards` keeps of the profil
 
 def _measured_row(row):  # What one generator says about a score
     if pd.isna(row.prr):
-        return "the same for all texts" if pd.isna(row.lacks) else f"not scored, lacks {row.lacks}"
+        return "the same for all texts" if pd.isna(row.lacks) else f"not scored, {row.lacks} is missing"
     text = f"PRR {row.prr:.2f} (95 % {row.lo:.2f} to {row.hi:.2f}, n = {row.n:.0f})"
     if isinstance(row.like, str):
         text += f"; orders the texts most like {row.like}"

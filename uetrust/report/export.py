@@ -98,7 +98,7 @@ def _compare_with_print(
 
 def _own_figure(
     number: int,  # Number of the figure, 3 to 41
-    own: dict,  # From `_write_own_tables`
+    own: dict,  # Table -> own PRR, from `_write_own_tables`
 ):  # CorrelationFigure with own numbers, and the same part of the printed table; an `Undefined` says why not
     "Table behind a figure of the paper, from own numbers."
     source = f"T{correlation_figures().loc[number, 'source_table']}"
@@ -115,7 +115,7 @@ def _own_figure(
 # %% ../../nbs/11_report/11_export.ipynb #1ba5b47e-1
 def _write_own_figures(
     folder,  # Folder to write to
-    own: dict,  # From `_write_own_tables`
+    own: dict,  # Table -> own PRR, from `_write_own_tables`
     note: str = "",  # Note below each title
 ) -> pd.DataFrame:  # figure, pairs, note (why it was not drawn)
     "Draw Figures 3 to 41 of a run, and compare their correlations with the printed tables."

@@ -87,13 +87,13 @@ _ONE_PASS = {
 COSTS = {
     "no model": "texts or counts alone",
     "one forward pass": "token probabilities, states or attention of one reading",
-    "several passes or another model": "samples, dropout, or an evaluator beside the generator",
+    "several passes or another model": "samples, dropout, or an evaluator in addition to the generator",
     "a judge is asked": "questions to a language model or its server",
 }
 
 
 def _cost_class(
-    files: list,  # From `required_files`
+    files: list,  # Files that a score needs, from `required_files`
 ) -> str:  # One of `COSTS`
     "What a score costs, in four steps."
     if any(name.startswith(("judge", "reply_", "echo", "asked", "verbal")) for name in files):
