@@ -97,8 +97,8 @@ def _paper_summary(
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #fce9d9f6
 def _first_finding(
     site: Site,  # Folder of the report
-    parts: list,  # From `opening_parts`
-    chapters: list,  # From `chapter_page`
+    parts: list,  # Studies of the opening, from `opening_parts`
+    chapters: list,  # Chapters of the report, from `chapter_page`
 ) -> dict:  # title, sentences, limit, figure, page, why
     "What people say of four kinds of outputs: of this run, or of the stored numbers."
     own = next((part for part in parts if part["study"] == "people_overview"), None)
@@ -135,7 +135,7 @@ GROUPS = {  # Folder of the experiment notebooks -> heading
 
 
 def _grouped_chapters(
-    chapters: list,  # From `chapter_page`
+    chapters: list,  # Chapters of the report, from `chapter_page`
 ) -> list:  # (group, heading, chapters), in the order of `GROUPS`
     "Chapters by the folder of their notebook."
     by_group = {group: [chapter for chapter in chapters if chapter["group"] == group] for group in GROUPS}
@@ -157,8 +157,8 @@ def _glossary_terms() -> list:  # id, term, meaning, page
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #c8857a03-1
 def _site_index(
-    chapters: list,  # From `chapter_page`
-    cards: dict,  # Page ('methods', 'metrics') -> cards
+    chapters: list,  # Chapters of the report, from `chapter_page`
+    cards: dict,  # Page ('methods' or 'metrics') -> cards of the gallery
 ) -> list:  # label, address, what it shows, other words, kind, number
     "What the search field finds: the exhibits of `uetrust find`, chapters, scores and terms."
     named = [
