@@ -32,7 +32,7 @@ def atlas_values(
 
 
 def _atlas_sentence(
-    table: pd.DataFrame,  # From `atlas_values`
+    table: pd.DataFrame,  # PRR by definition, from `atlas_values`
     method: str,  # Name of the uncertainty method
     metric: str,  # Name of the quality metric
     found,  # Result of `prr` for the same scores

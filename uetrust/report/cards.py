@@ -20,7 +20,7 @@ from ..statistics.texts import MADE_BY, STATISTICS
 
 # %% ../../nbs/11_report/04_cards.ipynb #e00197a3
 def comment_by_parameter(
-    fn,  # A function written with one parameter per line
+    fn,  # Function with one parameter and comment per line
 ) -> dict:  # Parameter -> comment, and 'return' -> comment of the result
     "Comments on the parameters and the result of a function."
     parameters, result = comments_of(fn)
@@ -112,7 +112,7 @@ def _shown(value):  # Three significant digits; whole numbers from 1000 on
 
 
 def reference_text(
-    name: str,  # A quality metric
+    name: str,  # Name of a quality metric
     kept: dict,  # Measured anchors and speed, as in `COSTS_FILE`
 ) -> str:  # '' when nothing was measured
     "What a metric gives to equal texts and to random pairs, and how fast it is."

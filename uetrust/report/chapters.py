@@ -94,8 +94,8 @@ def table_title(
 # %% ../../nbs/11_report/02_chapters.ipynb #1f6d24aa-1
 def table_conclusion(
     name: str,  # 'T3' to 'T11'
-    cells: pd.DataFrame,  # From `table_cells`
-    ranks: pd.DataFrame,  # From `table_rank_intervals`
+    cells: pd.DataFrame,  # Cells of the table with their null SD, from `table_cells`
+    ranks: pd.DataFrame,  # Rank intervals of the methods, from `table_rank_intervals`
 ) -> str:  # Two sentences
     "Conclusion from a table, generated from its numbers."
     texts, what = table_settings()["n"][name], "metrics" if name == "T10" else "methods"
@@ -137,7 +137,7 @@ def save_table(
 
 # %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17
 def significance_foot(
-    tidy: pd.DataFrame,  # As from `agreement`
+    tidy: pd.DataFrame,  # Correlations of pairs with p and q, from `agreement`
     over: str,  # What each correlation runs over: 'UE methods', 'NLG metrics', ...
     null: ShuffledCount | None = None,  # The same for shuffled names; None where none were shuffled
     alpha: float = 0.05,  # Significance level
@@ -193,7 +193,7 @@ class FigureAgreement(NamedTuple):
 
 # %% ../../nbs/11_report/02_chapters.ipynb #60d0bb17-3
 def figure_agreement(
-    table: pd.DataFrame,  # From `figure_table`
+    table: pd.DataFrame,  # Numbers behind the figure, from `figure_table`
     between: str,  # What is correlated: its 'rows' or its 'columns'
     over: str,  # What each correlation runs over, one of `FIGURE_OBSERVATIONS`
     seed: int = 0,  # Seed of the shuffles

@@ -24,7 +24,7 @@ from .plots import plot_interval_grid
 
 # %% ../../nbs/11_report/03_page.ipynb #7bede722-1
 def _threshold_run_files(
-    name: str,  # Profile
+    name: str,  # Name of a profile
 ) -> dict:  # Notebook -> path relative to the folder of the profile
     "Tables that the runs of the threshold experiment produce, one per mode and calibrator."
     modes, calibrators = (profile(name).get(key, "").split() for key in ("modes", "calibrators"))
@@ -36,8 +36,8 @@ def _threshold_run_files(
 
 
 def notebooks_without_data(
-    name: str,  # Profile
-    out: Path,  # Its folder
+    name: str,  # Name of a profile
+    out: Path,  # Folder of the run
 ) -> dict:  # Notebook -> what was missing
     "Notebooks that ended early because public data were not available."
     ending = ".missing.txt"
@@ -48,7 +48,7 @@ def notebooks_without_data(
 
 # %% ../../nbs/11_report/03_page.ipynb #7bede722
 def expected_files(
-    name: str,  # Profile
+    name: str,  # Name of a profile
 ) -> dict:  # 'tables' -> names, 'figures' -> stems, in the order of the page
     "Tables, figures and pages that a profile has to produce."
     settings, tables = profile_settings(name), table_settings()
@@ -85,8 +85,8 @@ def _paths(expected, unavailable):  # Paths of `expected_files`; unavailable: no
 
 
 def missing_files(
-    name: str,  # Profile
-    out: Path,  # Its folder
+    name: str,  # Name of a profile
+    out: Path,  # Folder of the run
 ) -> list:  # Paths relative to the folder
     "Expected files that do not exist, except those whose public data were not available."
     return [
@@ -114,7 +114,7 @@ OPENING = (
 
 
 def overview_figure(
-    rows: pd.DataFrame,  # From `uetrust.papers.people.overview.people_overview`
+    rows: pd.DataFrame,  # One row per kind and label, from `uetrust.papers.people.overview.people_overview`
 ):  # The figure
     "Figure of what people say of four kinds of outputs, a panel each."
     about = {name: (kind.title, kind.scale) for name, kind in OUTPUT_KINDS.items()}
@@ -148,8 +148,8 @@ def _column(paths, name):  # One column of all tables that exist
 
 
 def run_summary(
-    name: str,  # Profile
-    out: Path,  # Its folder
+    name: str,  # Name of a profile
+    out: Path,  # Folder of the run
     # profile, generators, methods, metrics and cells (scored here), claims (by verdict),
     # published (printed numbers by status), figures (files), seconds (by notebook)
 ) -> dict:

@@ -834,7 +834,7 @@ def run_plan(
 
 # %% ../../nbs/11_report/07_plan.ipynb #45dcad9b
 def plan_lines(
-    plan: _RunPlan,  # From `run_plan`
+    plan: _RunPlan,  # Plan of a profile, from `run_plan`
 ) -> list:  # Lines of text
     "Lines of text that summarise a plan."
     found = plan.to_dict()

@@ -220,7 +220,7 @@ class Site(_SiteFolder):
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #e586b0b1
 def notebook_of(
-    name: str,  # A chapter: 'human', 'cross--bulletin--tiny-bart', 'threshold_indata_stump', 'table07'
+    name: str,  # Chapter, such as 'human', 'cross--bulletin--tiny-bart', 'threshold_indata_stump', 'table07'
 ) -> str:  # Path in the project; '' when no experiment notebook has that name
     "Experiment notebook that writes a chapter."
     stem = name.partition("--")[0]
