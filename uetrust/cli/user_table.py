@@ -39,7 +39,7 @@ def _one_row_per_sample(df, path):
         ) from None
 
 
-def _scores_file(path):  # Of a bank, what `uetrust score` put beside its texts
+def _scores_file(path):  # In the folder of a bank: the table that `uetrust score` wrote there
     if (path / "scores.csv").exists():
         return path / "scores.csv"
     if (path / "bank.json").exists():
@@ -75,10 +75,10 @@ class _NotedScores(NamedTuple):
 
 
 def read_noted_scores(
-    path,  # As for `read_scores`
-    id_col: str = None,  # As for `read_scores`
-    names: tuple = (),  # As for `read_scores`
-    **where,  # `sheet` and `header_row` of `read_table_file`
+    path,  # File, folder of parts or scored bank, as for `read_scores`
+    id_col: str = None,  # Column with the names of the samples, or several: 'a+b'; 'row 1', ... when None
+    names: tuple = (),  # Further columns of names, such as that of the clusters
+    **where,  # Options `sheet` and `header_row` of `read_table_file`
 ) -> _NotedScores:
     "Table of scores of a file, with notes on how it was read."
     path = _scores_file(Path(path))
@@ -136,9 +136,9 @@ def _by_sample(df, id_col, index, path):  # index: columns that were the index i
 
 
 def require_columns(
-    df: pd.DataFrame,  # Table
-    names: list,  # Columns asked for
-    path,  # File, for the error
+    df: pd.DataFrame,  # Table with named columns
+    names: list,  # Required columns
+    path,  # File of the table, which the error names
 ) -> list:  # The same names
     "Names of columns that the table has; a missing one raises, and the message suggests similar names."
     for name in names:
@@ -174,7 +174,7 @@ _WRITTEN = {
 
 def numeric_scores(
     df: pd.DataFrame,  # Columns of scores, indexed by sample
-    path,  # File, for the error
+    path,  # File of the table, which the error names
 ) -> pd.DataFrame:  # Text that is a number is one; other text stays, so that a check can name it
     "Scores of a file as numbers; a number written with other marks is refused."
     columns = {}
@@ -233,9 +233,9 @@ def user_table(
     clusters: str = None,  # Column with the document of each sample, or several: 'a+b'
     scale: list = (),  # Declared scales, each 'COLUMN=LOWEST:HIGHEST'
     where: dict = None,  # `sheet` and `header_row` of `read_table`
-    **options,  # Of `prr_table`
+    **options,  # Further options of `prr_table`
 ) -> _UserTable:
-    "PRR table of a user's own scores."
+    "PRR of every pair of a quality column and an uncertainty column, with notes on how columns were read."
     from uetrust.evaluation.prr import prr_table
 
     file, names = Path(file), (clusters,) if clusters else ()
