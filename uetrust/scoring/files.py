@@ -305,9 +305,7 @@ class FileTexts(_FileRecords):
         names,  # Names of uncertainty methods
         models: dict,  # Models by group: nli, embedding
         errors: str = "note",  # 'note' makes the error of a model the note of its text; or 'raise'
-    ) -> (
-        tuple
-    ):  # A `ScoreRun` for each set of texts with the same fields; statistic -> inputs that did not fit
+    ) -> tuple:  # `ScoreRun`s of texts with the same fields; statistic -> inputs that did not fit
         "Statistics of the texts, read from the file or computed by models."
         return _runs(self.outputs.records, statistics_needed(names), models, errors)
 
