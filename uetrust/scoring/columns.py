@@ -41,7 +41,7 @@ def _useless(values, numbers):
         return "holds no numbers"
     return "" if numbers.nunique() > 1 else f"is {numbers.iloc[0]:g} for every text"
 
-# %% ../../nbs/09_scoring/11_columns.ipynb #2bc240a8-1
+# %% ../../nbs/09_scoring/11_columns.ipynb #d4fa97df
 def _document(values):
     "Why a column of documents does not group texts, or ''."
     if n := int(values.isna().sum()):
@@ -59,7 +59,7 @@ def _direction(known, numbers, name):
         return "confidence", span if known.scale or name in load_scores() else ""
     return "method", span if known.scale and plain_name(name) in ("logprob", "ptrue") else ""
 
-
+# %% ../../nbs/09_scoring/11_columns.ipynb #2bc240a8-1
 def proposed_use(
     name: str,  # Name of the column
     values: pd.Series,  # Cells of the column
@@ -121,7 +121,7 @@ def _named_uses(named):
     uses |= dict.fromkeys(named["confidence"], "confidence") | dict.fromkeys(named["quality"], "metric")
     return uses | {named["truth"]: "truth"}
 
-
+# %% ../../nbs/09_scoring/11_columns.ipynb #b31f1b6d
 def _proposed_uses(df, finds):
     "Column and (use, note); only uses of the kinds that are found by name."
     allowed = [use for kind in finds for use in FOUND[kind]]
@@ -170,6 +170,13 @@ def _with_mean(df, truth, parts):
         return df
     return df.assign(**{truth: pd.DataFrame({name: _numbers(df[name]) for name in parts}).mean(axis=1)})
 
+# %% ../../nbs/09_scoring/11_columns.ipynb #3202aef7
+def _grouped(rows):
+    "One line for each use and note, with the names of its columns."
+    groups = rows.groupby(["use", "note"], sort=False)["column"].agg(lambda names: ", ".join(map(str, names)))
+    width = max(len(use) for use, _ in groups.index)
+    return [f"  {use:{width}}  {names}" + f" ({note})" * bool(note) for (use, note), names in groups.items()]
+
 # %% ../../nbs/09_scoring/11_columns.ipynb #3faf24bd
 HOW_TO_CHANGE = (
     "To use others, name columns with --truth, --quality (larger is better), --uncertainty (larger is less "
@@ -204,13 +211,6 @@ class UsedColumns:
         if len(rest):
             lines += ["Columns not used:", *_grouped(rest.assign(use=rest["note"], note=""))]
         return [*lines, change]
-
-
-def _grouped(rows):
-    "One line for each use and note, with the names of its columns."
-    groups = rows.groupby(["use", "note"], sort=False)["column"].agg(lambda names: ", ".join(map(str, names)))
-    width = max(len(use) for use, _ in groups.index)
-    return [f"  {use:{width}}  {names}" + f" ({note})" * bool(note) for (use, note), names in groups.items()]
 
 # %% ../../nbs/09_scoring/11_columns.ipynb #cbf93668-1
 def _used(df, uses, named, finds):

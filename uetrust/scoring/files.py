@@ -297,6 +297,7 @@ class _FileRecords:
         )
 
 # %% ../../nbs/09_scoring/08_files.ipynb #6aea7c65
+@dataclass(frozen=True, eq=False)
 class FileTexts(_FileRecords):
     "Texts of a file that another tool wrote, for `score_texts`"
 

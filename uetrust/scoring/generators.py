@@ -357,6 +357,7 @@ class _PlannedBank:
         return {entry.name: model for entry, model in found if model or entry.family == ""}
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #08833893
+@dataclass(frozen=True)
 class BankPlan(_PlannedBank):
     "What to compute for one (dataset, generator) of a profile"
 

@@ -222,6 +222,7 @@ class _StoredTexts:
         return greedy_texts(self.folder, self.samples)
 
 # %% ../../nbs/09_scoring/01_methods.ipynb #2d134ed2
+@dataclass(frozen=True, eq=False)
 class BankTexts(_StoredTexts):
     "The greedy texts of a bank, a stored set of generations, with their stored statistics"
 
