@@ -209,12 +209,8 @@ def text_problems(path, nb):
             yield f"link {link!r} leads to no file"
 
 
-def is_example(source):
-    return bool(source.strip()) and not source.startswith("#|")
-
-
 def cell_problems(path, nb):
-    "An exported cell is small and has one public definition; its notebook has an example for each"
+    "An exported cell is small and has one public definition"
     exported = [source for source in cells(nb, "code") if re.match(r"#\|\s*exports?\b", source)]
     for source in exported:
         first = next((line for line in source.splitlines() if not line.startswith(("#|", "@"))), source)
@@ -223,9 +219,6 @@ def cell_problems(path, nb):
         defined = [n for n in ast.parse(source).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
         if len(public := [node.name for node in defined if node.name[0] != "_"]) > 1:
             yield f"an exported cell with {len(public)} public definitions: {', '.join(public)}"
-    examples = sum(map(is_example, cells(nb, "code")))
-    if exported and examples < len(exported) - 1:  # Imports need none
-        yield f"{examples} examples of {len(exported)} exported cells"
 
 
 def experiment_problems(path, nb):

@@ -81,6 +81,13 @@ def test_standard_terms_stand_where_private_words_were():
     assert found.total() / text.count("\n") < 0.005, found
 
 
+def test_there_are_as_many_examples_as_exported_cells():
+    sources = [c.source for path in LIBRARY for c in nbformat.read(path, 4).cells if c.cell_type == "code"]
+    exported = sum(bool(re.match(r"#\|\s*exports?\b", source)) for source in sources)
+    examples = sum(bool(source.strip()) and not source.startswith("#|") for source in sources)
+    assert 0 < exported <= examples
+
+
 def test_no_folder_of_notebooks_is_long():
     counts = Counter(path.parent for path in (ROOT / "nbs").rglob("*.ipynb") if path.parent.name[0] != ".")
     assert {folder: n for folder, n in counts.items() if n > 17} == {}
