@@ -112,7 +112,7 @@ def test_readings_of_a_bank_are_shipped_and_its_page_says_so(bank):
     kept = shipped_readings("toy--echo", "entailments")
     assert [path.name for path in sorted(kept.iterdir())] == ["00000.parquet", "00001.parquet"]
     assert shipped_readings("toy--echo", "hidden") is None
-    assert "what other models said of these texts (entailments)." in readings_sentence(bank)
+    assert "what other models computed about these texts (entailments)." in readings_sentence(bank)
     (bank / "entailments" / "00001.parquet").unlink()
     assert readings_sentence(bank) == ""
 

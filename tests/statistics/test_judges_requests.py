@@ -80,7 +80,7 @@ def test_an_ice_request_asks_for_five_tokens_and_their_alternatives():
     assert found == request_with_key(PLAIN, "7", "ICE coherence", 0, 1, asked)
     more = Endpoint("http://127.0.0.1:9/v1", "toy", chat=False, extra=dict(top_k=1))
     assert jg.ice_request(more, "coherence", 7, "Text: a").body == asked | dict(top_k=1)
-    with pytest.raises(ValueError, match="toy is asked through its chat, and ICE lets a model complete"):
+    with pytest.raises(ValueError, match="toy is used through its chat, and ICE lets a model complete"):
         jg.ice_request(CHAT, "coherence", 7, "Text: a")
 
 
@@ -268,7 +268,7 @@ def test_two_texts_of_one_id_are_refused_before_anything_is_sent(served, tmp_pat
         texts = pd.DataFrame(rows)
         jg.judge_scores(te.endpoint(url), [("wi_in", "fluency")], texts, tmp_path / "r.sqlite")
     with pytest.raises(ValueError, match="occur twice"):
-        compute_metrics(pd.DataFrame(rows), {}, ["output_length"], progress=False)
+        compute_metrics(pd.DataFrame(rows), {}, ["rouge_1"], progress=False)
     assert not seen
 
 
