@@ -65,8 +65,8 @@ def public_names() -> dict:  # Name -> module
 # %% ../../nbs/13_cli/13_public.ipynb #07d57b37-2
 def load_public(
     name: str,  # One of `public_names`
-):  # The object, its docstring completed from the comments in its source
-    "A public object, imported now."
+):  # The object; the comments in its source complete its docstring
+    "A public object, imported now; an AttributeError lists the names when there is none of this name."
     modules = public_names()
     if name not in modules:
         raise AttributeError(f"uetrust has no public name {name!r}; it has {', '.join(sorted(modules))}")
