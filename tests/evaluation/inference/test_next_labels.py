@@ -5,7 +5,7 @@ import pytest
 
 from tests.helpers.few_labels import labels_of
 from uetrust import prr, prr_from_labels
-from uetrust.evaluation.inference.next_labels import next_labels
+from uetrust.evaluation.inference.next_labels import inclusion_probabilities, next_labels
 
 
 def test_next_labels_draws_what_matters(texts):
@@ -33,3 +33,19 @@ def test_next_labels_gain_over_uniform(texts):
         active.append(prr_from_labels(texts["truth"][plan["next"]], None, unsure, plan["probability"]).value)
         even.append(prr_from_labels(labels_of(texts, 50, seed), None, unsure).value)
     assert abs(np.mean(active) - target) < 0.03 and np.std(active) < 0.9 * np.std(even)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_method_that_orders_as_the_metric_does_leaves_nothing_to_choose_by(texts):
+    "Its PRR is 1 by the metric whatever the labels, so every text may be drawn."
+    metrics = texts[["close"]]
+    found = next_labels(metrics, -texts["close"], 60)
+    assert found["next"].sum() == 60 and np.ptp(found["probability"]) == 0
+    both = texts[["unsure"]].assign(same=-texts["close"])
+    alone = next_labels(metrics, texts["unsure"], 60)
+    assert next_labels(metrics, both, 60)["probability"].equals(alone["probability"])
+
+
+def test_a_size_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="sizes must be positive numbers"):
+        inclusion_probabilities(np.array([1.0, np.nan]), 1)

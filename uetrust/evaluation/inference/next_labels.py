@@ -16,13 +16,13 @@ from .few_labels import complete_metrics, mass_weights, position_totals
 def _label_influence(
     quality: np.ndarray,  # A metric that stands in for quality, shape [N]
     uncertainty: np.ndarray,  # Uncertainty of one method, shape [N]
-) -> np.ndarray:  # Shape [N]; NaN for a constant metric
+) -> np.ndarray:  # Shape [N]; NaN for a constant metric, and where both order the texts in the same way
     "Derivative of PRR with respect to the quality of each text."
     n = len(quality)
     totals, all_texts = position_totals(n, "prr"), np.ones((1, n))
     weight, perfect = (mass_weights(order, all_texts, totals)[0] - 1 / n for order in (uncertainty, -quality))
     gain = perfect @ quality
-    if np.ptp(quality) == 0:
+    if np.ptp(quality) == 0 or np.allclose(weight, perfect, atol=1e-12):
         return np.full(n, np.nan)
     return (weight - (weight @ quality) / gain * perfect) / gain
 
@@ -50,6 +50,8 @@ def inclusion_probabilities(
     "Probabilities proportional to size."
     if not 0 < n <= len(size):
         raise ValueError(f"{n} texts cannot be drawn from {len(size)}")
+    if not (np.isfinite(size).all() and (size >= 0).all()):
+        raise ValueError(f"sizes must be positive numbers, got {preview(size)}")
     certain = np.zeros(len(size), bool)
     while True:
         left = n - certain.sum()
