@@ -44,16 +44,16 @@ StageNames = Annotated[list[Literal[STAGE_NAMES]], SEVERAL]
 @options
 @dataclass(frozen=True)
 class Writing:
-    "What a model is asked, and how its texts are drawn."
+    "The prompt of a model, and how its texts are drawn."
 
-    preset: Literal["default", "he2024"] = "default"  # Settings that hold where no option says otherwise
-    prompt: str | None = None  # What the model is asked, with {source} where the text goes
+    preset: Literal["default", "he2024"] = "default"  # Settings that apply where no option replaces them
+    prompt: str | None = None  # Prompt of the model, with {source} where the text goes
     system: str | None = None  # System message before it, for a model with a chat template
     samples: Integer | None = None  # Drawn texts per source, K
-    temperature: Positive | None = None  # Of the drawn texts: below 1 they vary less, above 1 more
+    temperature: Positive | None = None  # Of the drawn texts: they vary less below 1, more above 1
     top_p: Share | None = None  # Draw from the likeliest tokens that hold this share of the probability
-    max_new_tokens: Integer | None = None  # Longest text
-    seed: Integer | None = None  # Of the drawn texts
+    max_new_tokens: Integer | None = None  # Length of the longest text
+    seed: Integer | None = None  # Seed of the drawn texts
 
 
 AS_PRESET = Writing()
@@ -91,17 +91,17 @@ def generate_command(
     # bulletin:SPLIT:N, aeslc:SPLIT:N, xsum:SPLIT:N, cnndm:SPLIT:N, or a file with columns id and source
     data: str,
     revision: str | None = None,  # Commit of the checkpoint
-    generator: str | None = None,  # Name in tables; that of the model when left out
+    generator: str | None = None,  # Name in tables; the name of the model when left out
     writing: Writing = AS_PRESET,
     batch: Integer = 8,  # Sources per batch of a checkpoint
     endpoint: str | None = None,  # Address of an OpenAI-compatible server, up to and with /v1
     # Log-probabilities of each token of a server's texts, and of so many likeliest tokens at its place
     logprobs: Annotated[list[int] | None, Parameter(consume_multiple=(0, 1))] = None,
-    # Drawn texts per request, for a server that does not give several; all at once when left out
+    # Drawn texts per request, for a server that cannot return several; all at once when left out
     per_call: Count | None = None,
     where: Placement = ANYWHERE,
     price: Price = FREE,
-    resume: Resume = True,  # Go on with what is there; --no-resume removes it first
+    resume: Resume = True,  # Continue with the shards that exist; --no-resume removes them first
 ):
     "Fill a bank with texts of one generator; only missing shards are made."
     from uetrust.data.datasets import load_samples
@@ -235,20 +235,20 @@ PASS_NAMES = "conditional hidden vocabulary processed mc_dropout unconditional s
 
 @command("uetrust read my-bank --model data/models/tiny-bart --data bulletin:test:10", group="Score texts")
 def read_command(
-    folder: Path,  # The bank, whose subfolder gets the statistics; or, before a bank, their own folder
-    bank: Path | None = None,  # The bank they are of, when they go to a folder of their own
+    folder: Path,  # The bank, whose subfolder gets the statistics; or their own folder, followed by the bank
+    bank: Path | None = None,  # The bank, when the statistics go to a folder of their own
     /,
     *,
-    model: str,  # Checkpoint that reads, as for generate
+    model: str,  # Checkpoint that reads the texts, as for generate
     data: str,  # The sources of the bank, as for generate
     # Which texts, after what, and what is kept
     read: Annotated[str, Parameter(choices=PASS_NAMES)] = "conditional",
-    # What the model was asked; the bank's own when left out, and no other
+    # Prompt of the texts; the stored one when left out, and no other is accepted
     prompt: str | None = None,
-    system: str | None = None,  # The system message before it, likewise
+    system: str | None = None,  # System message before the prompt, with the same rule
     revision: str | None = None,  # Commit of the checkpoint
     where: Placement = ANYWHERE,
-    resume: Resume = True,  # Go on with what is there; --no-resume removes it first
+    resume: Resume = True,  # Continue with the shards that exist; --no-resume removes them first
 ):
     "Token statistics of a bank's texts by a model; only missing shards are made."
     from uetrust.core.store import Store, lock_folder
@@ -257,7 +257,7 @@ def read_command(
     from uetrust.statistics.passes import compute_likelihoods
     from uetrust.statistics.stored import texts_folder
 
-    if bank is None:  # One folder: the statistics go beside the texts
+    if bank is None:  # One folder: the statistics go next to the texts
         bank, folder = texts_folder(folder), folder / read
     _check_bank_folder(folder)
     settings = _settings_of(bank, prompt, system)
@@ -296,7 +296,7 @@ def fill_command(
     gpus: Integer | None = None,  # GPUs of the engine, one process each
     gpus_each: Integer | None = None,  # GPUs of one process of the engine, for --device-map
     where: Placement = ANYWHERE,
-    resume: Resume = True,  # Go on with what is there; --no-resume removes it first
+    resume: Resume = True,  # Continue with the shards that exist; --no-resume removes them first
 ):
     "Generations and token statistics that settings.ini names for one (dataset, generator) of a profile."
     from uetrust.core.settings import out_dir

