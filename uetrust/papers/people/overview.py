@@ -154,7 +154,7 @@ OVERVIEW_TEXTS = dict(
     biographies=(
         "A score that finds wrong facts within a text need not find the texts with more wrong facts. In "
         "InstructGPT's biographies the number of words in a fact has 2 AUC - 1 of {words_within} within a "
-        "text and a PRR of {words_between} between texts; for the share of its words that are not in "
+        "text and a PRR of {words_between} between texts. For the share of its words that are not in "
         "another system's text the two are {missing_words_within} and {missing_words_between}."
     ),
     summaries=(
