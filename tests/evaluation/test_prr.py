@@ -24,6 +24,7 @@ from uetrust.evaluation.prr import (
     prr_value,
     rejection_curve,
 )
+from uetrust.evaluation.significance import bootstrap_interval
 from uetrust.evaluation.weights import harmonic_numbers, rank_weights
 
 
@@ -578,7 +579,7 @@ def test_a_result_prints_as_one_line_without_the_types_of_numpy():
         uetrust.prr_difference_from_labels(labels, texts, scores, rng.random(40)),
         uetrust.spearman(texts["q"], scores),
         uetrust.kendall(texts["q"], scores),
-        uetrust.bootstrap_interval(people, people, draws=9),
+        bootstrap_interval(people, people, draws=9),
         uetrust.swap_test(people, people[::-1].to_numpy(), people, draws=9),
     ]
     for result in results:

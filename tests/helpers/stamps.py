@@ -17,6 +17,7 @@ KEPT = ROOT / "tests" / "stamps.json"
 ALWAYS = "pins/constraints.txt", "settings.ini"  # What every page may depend on
 OF_TESTS = KEPT.name, "test_seconds.csv"  # What a run of the tests writes
 FACE = "uetrust.cli.public"  # Its strings say what `from uetrust import ...` may load, not what it loads
+FACE_TABLE = re.compile(r"^(?:_LIBRARY|PUBLIC) = (?:_LIBRARY \| )?(\{.*?^\})", re.M | re.S)
 NO_PARTS = "uetrust", "data", "runs", "docs"  # Folders that a page depends on by a rule of their own
 
 
@@ -86,8 +87,8 @@ class Tree:
         self.needs = {name: self._needs(name) for name in self.modules}
 
     def _face(self):  # Public name -> its module
-        found = re.search(r"^PUBLIC = (\{.*?^\})", self.texts.get(FACE, ""), re.M | re.S)
-        public = ast.literal_eval(found[1]) if found else {}
+        parts = FACE_TABLE.findall(self.texts.get(FACE, ""))
+        public = {module: names for part in parts for module, names in ast.literal_eval(part).items()}
         return {name: f"uetrust.{module}" for module, names in public.items() for name in names.split()}
 
     def _mentioned(self, text):
@@ -104,7 +105,7 @@ class Tree:
     def _needs(self, name):
         is_package = self.modules[name].name == "__init__.py"
         code = absolute_imports(self.texts[name], name, is_package)
-        found = self._named(re.sub(r"^PUBLIC = \{.*?^\}", "", code, flags=re.M | re.S))
+        found = self._named(FACE_TABLE.sub("", code))
         if "__path__" in code:  # A package that loads what stands in its folder
             found |= {other for other in self.modules if other.startswith(f"{name}.")}
         return found | {name.rsplit(".", i)[0] for i in range(1, name.count(".") + 1)}

@@ -142,7 +142,7 @@ def test_another_model_is_refused(model):
         ValueError, match="BertForSequenceClassification and has no logits for where an answer"
     ):
         qs._question_windows(model("tiny_bert_nli"), [("a", "b")])
-    with pytest.raises(ValueError, match="questions are written by a 'seq2seq' model"):
+    with pytest.raises(ValueError, match="questions come from a 'seq2seq' model"):
         qs._write_texts(model("tiny_electra_qa"), [("a", "b")], qs.WRITING_FORMATS["q2"])
 
 

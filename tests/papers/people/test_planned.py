@@ -84,7 +84,7 @@ def test_without_a_number_of_studies_the_plans_are_made_as_the_stored_ones_were(
     monkeypatch.setattr(planned, "TRANSLATION_PAIRS", ("ru-en",))
     monkeypatch.setattr(planned, "_judged_pair", lambda pair: pair)
     monkeypatch.setattr(planned, "_planned_table", lambda sets, draws, seed: made.append((draws, seed)))
-    monkeypatch.setattr(planned, "_pilot_table", lambda sets, seed: made.append((None, seed)))
+    monkeypatch.setattr(planned, "_pilot_table", lambda sets, pilots, seed: made.append((pilots, seed)))
     monkeypatch.setattr(planned, "_annotators_of_pairs", lambda: None)
     monkeypatch.setattr(planned, "store_inference", lambda name, table, **about: stored.update({name: about}))
     planned.store_plans()
@@ -92,4 +92,4 @@ def test_without_a_number_of_studies_the_plans_are_made_as_the_stored_ones_were(
     for name, about in stored.items():
         kept = json.loads((inference_dir() / f"{name}.json").read_text(encoding="utf-8"))
         assert about == {key: kept[key] for key in ("command", "draws", "seed")}
-        assert made == [(kept["draws"], kept["seed"]), (None, kept["seed"])]
+        assert made == [(kept["draws"], kept["seed"]), (200, kept["seed"])]
