@@ -19,7 +19,8 @@ from uetrust.scoring.costs import checkpoint_shape
 def test_offline_names_the_variable_that_forbids_the_hub(monkeypatch, variable):
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.setenv(variable, "1")
-    with pytest.raises(
+    message = f"{variable}.*no complete checkpoint of this id. .* copy the checkpoint"
+    with pytest.raises(OSError, match=message):
         OSError, match=f"{variable}.*no complete checkpoint of this id. .* copy the checkpoint"
     ):
         load_model("facebook/bart-large-cnn")
