@@ -21,8 +21,6 @@ def test_offline_names_the_variable_that_forbids_the_hub(monkeypatch, variable):
     monkeypatch.setenv(variable, "1")
     message = f"{variable}.*no complete checkpoint of this id. .* copy the checkpoint"
     with pytest.raises(OSError, match=message):
-        OSError, match=f"{variable}.*no complete checkpoint of this id. .* copy the checkpoint"
-    ):
         load_model("facebook/bart-large-cnn")
 
 
