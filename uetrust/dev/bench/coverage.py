@@ -34,12 +34,12 @@ from uetrust.evaluation.inference.next_labels import (
 )
 from ...papers.bulletins.world import MAIN_GENERATORS, world_scores
 from uetrust.papers.people.label_studies import (
+    chooser_facts,
     chooser_path,
-    chooser_sentence,
     coverage_by_size,
     coverage_path,
-    coverage_variants_sentence,
-    interval_coverage_sentence,
+    interval_coverage_facts,
+    variant_coverage,
     variants_path,
 )
 from ...papers.people.tables import methods_to_choose, metrics_to_choose_by
@@ -304,7 +304,7 @@ def _print_coverage(
     both = [f"{what}_{name}" for what in ("coverage", "mc", "width") for name in ("metrics", "alone")]
     print(table[about + both].to_string(index=False, float_format="{:.3f}".format), end="\n\n")
     print(coverage_by_size(table).to_string(index=False, float_format="{:.3f}".format), end="\n\n")
-    print(interval_coverage_sentence(table))
+    print(interval_coverage_facts(table))
 
 
 def bench_coverage(
@@ -320,6 +320,6 @@ def bench_coverage(
     _keep_table(variants, variants_path(), studies, seed)
     _keep_table(chosen, chooser_path(), int(chosen["studies"].max()), seed)
     _print_coverage(table)
-    print(coverage_variants_sentence(variants))
-    print(chooser_sentence(chosen))
+    print(variant_coverage(variants).to_string(index=False, float_format="{:.3f}".format))
+    print(chooser_facts(chosen))
     return [coverage_path(), variants_path(), chooser_path()]

@@ -6,8 +6,7 @@
 __all__ = ['LOWEST_COVERAGE', 'HIGHEST_COVERAGE', 'MONTE_CARLO_ERRORS', 'coverage_path', 'chooser_path', 'variants_path',
            'kept_table', 'kept_about', 'kept_coverage', 'plot_labels_needed', 'saved_labels', 'coverage_by_size',
            'outside_coverage', 'CoverageFacts', 'interval_coverage_facts', 'variant_coverage', 'ChooserFacts',
-           'chooser_facts', 'plot_chooser', 'interval_coverage_sentence', 'coverage_variants_sentence',
-           'chooser_sentence']
+           'chooser_facts', 'plot_chooser']
 
 # %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #0772cf36
 import json
@@ -255,38 +254,3 @@ def plot_chooser(
     ax.legend(frameon=False, fontsize=8)
     fig.tight_layout()
     return fig
-
-# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #c3e2975e
-def interval_coverage_sentence(
-    table: pd.DataFrame,  # From `coverage_table` of the simulations
-) -> str:
-    "Coverage with metrics and with labels alone, in two sentences."
-    facts = interval_coverage_facts(table)
-    return (
-        f"Intervals with metrics hold the value in {facts.lowest:.1%} to {facts.highest:.1%} of studies over "
-        f"{facts.cells} cells (mean {facts.mean:.1%}); outside of 93 to 97 %: {facts.below + facts.above}, "
-        f"by more than Monte Carlo error {', '.join(facts.beyond) or 'none'}. Labels alone: "
-        f"{facts.alone_lowest:.1%} to {facts.alone_highest:.1%}."
-    )
-
-# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #9102db6a
-def coverage_variants_sentence(
-    table: pd.DataFrame,  # From `variant_table` of the simulations
-) -> str:
-    "Coverage of AUROC, AURC and whole documents, in one sentence."
-    each = "; ".join(
-        f"{row.target} {row.lowest:.1%} to {row.highest:.1%} ({row.cells} cells)"
-        for row in variant_coverage(table).itertuples()
-    )
-    return f"Coverage of the intervals with metrics: {each}."
-
-# %% ../../../nbs/10_papers/08_people/12_label_studies.ipynb #840995f3
-def chooser_sentence(
-    table: pd.DataFrame,  # From `chooser_table` of the simulations
-) -> str:
-    "Gain of drawing labels by importance, in one sentence."
-    facts = chooser_facts(table)
-    return (
-        f"One label drawn by importance is worth {facts.gain:.2f} drawn evenly in the median of "
-        f"{facts.cells} cells ({facts.lowest:.2f} to {facts.highest:.2f})."
-    )
