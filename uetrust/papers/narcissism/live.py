@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['EVALUATOR_FORMS', 'RESIDUAL_COLUMNS', 'GAP_COLUMNS', 'evaluator_of', 'generated_summaries', 'no_panel_note',
-           'score_panels', 'self_bias', 'self_bias_sentence', 'evaluator_table', 'family_effects',
-           'human_scored_summaries', 'human_correlations']
+           'score_panels', 'self_bias', 'evaluator_table', 'family_effects', 'human_scored_summaries',
+           'human_correlations']
 
 # %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #fbe518b7
 from collections import Counter
@@ -148,23 +148,6 @@ def self_bias(
         matchings=test.n,
         smallest=1 / (test.n + (not test.exact)),
         documents=scores.index.unique("document").size,
-    )
-
-# %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #079c5b23-1
-def self_bias_sentence(
-    form: str,  # One of `EVALUATOR_FORMS`
-    bias: dict,  # From `self_bias`
-) -> str:  # For a reader
-    "Sentence that reports the self effect, or why there is none."
-    if not bias["documents"]:
-        return f"The self-bias of {form} evaluators does not exist here: {bias['note']}."
-    return (
-        f"{form.capitalize()} evaluators score the summaries of their own model {bias['value']:+.3f} "
-        "standard deviations (self-bias lambda) beyond what all evaluators think of it (95 % interval "
-        f"{bias['lo']:.3f} to {bias['hi']:.3f}, n = {bias['documents']} documents; with shuffled labels "
-        f"{bias['control_lo']:.3f} to {bias['control_hi']:.3f}). By permutation p is {bias['p']:.2g}; the "
-        f"{bias['matchings']:,} ways to match evaluators with generators allow none below "
-        f"{bias['smallest']:.2g}."
     )
 
 # %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #079c5b23-2

@@ -174,9 +174,7 @@ def interval_coverage_facts(
         error=table["mc_metrics"].mean(),
         below=int((found < LOWEST_COVERAGE).sum()),
         above=int((found > HIGHEST_COVERAGE).sum()),
-        beyond=[
-            f"{row.bank} {row.target} n = {row.n} ({row.coverage_metrics:.1%})" for row in beyond.itertuples()
-        ],
+        beyond=list(map(_cell_name, beyond.itertuples())),
         wider=int((table["width_metrics"] > table["width_alone"]).sum()),
         alone_lowest=alone.min(),
         alone_highest=alone.max(),
