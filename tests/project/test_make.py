@@ -51,7 +51,18 @@ def make(at, profile="two"):
     )
 
 
+def assert_pages_run_alone_are_the_same(at):
+    for page in ("people/01_human", "ice/02_wrong_documents"):
+        words = [f"nbs/experiments/{page}.ipynb", "alone.ipynb", "profile=two", "out=alone"]
+        subprocess.run([".venv/bin/uetrust", "run", *words], cwd=at, check=True, env=quiet())
+    tables = [path.relative_to(at / "alone") for path in (at / "alone").rglob("*.csv")]
+    assert len(tables) > 3
+    for path in tables:
+        assert (at / "alone" / path).read_bytes() == (at / "runs" / "two" / path).read_bytes(), path
+
+
 def test_a_broken_notebook_stops_no_other(project):
+    "Mended, it is the only one that runs; a run alone gives the same tables; a third run makes nothing."
     page, out = project / "nbs/experiments/people/01_human.ipynb", project / "runs" / "two"
     good = page.read_text()
     nb = nbformat.reads(good, 4)
@@ -67,12 +78,12 @@ def test_a_broken_notebook_stops_no_other(project):
         and not (out / "notebooks" / "human.ipynb").exists()
         and (out / "notebooks" / "human.failed.ipynb").exists()
     )
-    assert {"1", "2"} == set(re.findall(r"\((\d) of 2 notebooks, about \d+ s left\)", got.stdout))
+    assert {"1", "2"} <= set(re.findall(r"\((\d) of 2 notebooks, about \d+ s left\)", got.stdout))
     first, html = other.stat().st_mtime_ns, (out / "report" / "index.html")
     assert html.exists()
     page.write_text(good)
     got = make(project)
-    assert re.findall(r"\((\d) of 1 notebooks, about", got.stdout) == ["1"], "the other page was there"
+    assert "(1 of 1 notebooks, about" in got.stdout, "the other page was there"
     assert (
         got.returncode == 0
         and other.stat().st_mtime_ns == first
@@ -83,6 +94,7 @@ def test_a_broken_notebook_stops_no_other(project):
         and "running" not in again.stdout
         and again.returncode == 0
     )
+    assert_pages_run_alone_are_the_same(project)
 
 
 def test_a_second_run_waits_for_the_first(project):
@@ -140,17 +152,6 @@ def test_a_killed_run_leaves_no_process_behind(project):
     while (left := processes(mark.encode())) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert not left
-
-
-def test_a_page_of_a_run_equals_one_run_by_itself(project):
-    assert make(project).returncode == 0
-    for page in ("people/01_human", "ice/02_wrong_documents"):
-        words = [f"nbs/experiments/{page}.ipynb", "alone.ipynb", "profile=two", "out=alone"]
-        subprocess.run([".venv/bin/uetrust", "run", *words], cwd=project, check=True, env=quiet())
-    tables = [path.relative_to(project / "alone") for path in (project / "alone").rglob("*.csv")]
-    assert len(tables) > 3
-    for path in tables:
-        assert (project / "alone" / path).read_bytes() == (project / "runs" / "two" / path).read_bytes(), path
 
 
 def test_chapters_do_without_the_truth(project):
