@@ -418,6 +418,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                          'uetrust/core/registry.py'),
                                        'uetrust.core.registry._EntryProperties.summary': ( '01_core/registry.html#_entryproperties.summary',
                                                                                            'uetrust/core/registry.py'),
+                                       'uetrust.core.registry._check_exceptions': ( '01_core/registry.html#_check_exceptions',
+                                                                                    'uetrust/core/registry.py'),
                                        'uetrust.core.registry._unit_scale': ( '01_core/registry.html#_unit_scale',
                                                                               'uetrust/core/registry.py'),
                                        'uetrust.core.registry.load_package': ( '01_core/registry.html#load_package',

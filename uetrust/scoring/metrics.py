@@ -397,9 +397,9 @@ def _reference_owner(texts, inputs):
     return np.repeat(np.arange(len(texts)), list(map(len, inputs["reference"])))
 
 
-def _metrics_of_texts(texts, models, names, progress, load, errors, **options):
-    "Scores of metrics whose arguments are checked."
-    inputs = _texts(texts)
+def _metrics_of_texts(texts, models, metrics, progress, load, errors, **options):
+    "Scores of metrics whose other arguments are checked."
+    inputs, names = _texts(texts), metric_names(metrics)
     owner = _reference_owner(texts, inputs)
     needs = {metric: required_inputs(metric) for metric in names}
     missing = {metric: missing_inputs(metric, inputs, models) for metric in names}
@@ -454,4 +454,4 @@ def compute_metrics(
     check_on_error(errors)
     _check_models(models)
     load = dict(device=device, dtype=dtype)
-    return _metrics_of_texts(texts, models, metric_names(metrics), progress, load, errors, **kw)
+    return _metrics_of_texts(texts, models, metrics, progress, load, errors, **kw)
