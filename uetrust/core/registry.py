@@ -144,8 +144,11 @@ class Registry(dict):
         return keep
 
     def __missing__(self, name):
-        near = get_close_matches(name, self)
-        raise LookupError(f"unknown score {name!r}. Did you mean {near}? All {len(self)}: {sorted(self)}")
+        near = get_close_matches(str(name), self) or [known for known in self if str(name) in known][:5]
+        meant = f" Did you mean {near}?" if near else ""
+        raise LookupError(
+            f"unknown score {name!r}.{meant} `uetrust methods` and `uetrust metrics` list all {len(self)}"
+        )
 
     def __repr__(self):
         return f"<registry of {len(self)} entries>"

@@ -153,7 +153,7 @@ def metric_names(
     if isinstance(metrics, str) and metrics in ("all", "summaries"):
         left_out = "correctness" if metrics == "summaries" else None  # Dimension of metrics of answers
         return [name for name, entry in reg.of("nlg").items() if entry.dim != left_out]
-    names = list(dict.fromkeys(metrics))
+    names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if bad := [name for name in names if reg[name].kind != "nlg"]:
         raise ValueError(
             f"{preview(bad)} is no quality metric but a {reg[bad[0]].kind}; `uetrust metrics` lists them"
