@@ -349,6 +349,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                               'uetrust/core/arguments.py'),
                                         'uetrust.core.arguments._is_range': ( '01_core/arguments.html#_is_range',
                                                                               'uetrust/core/arguments.py'),
+                                        'uetrust.core.arguments._is_weight': ( '01_core/arguments.html#_is_weight',
+                                                                               'uetrust/core/arguments.py'),
                                         'uetrust.core.arguments._kinds': ('01_core/arguments.html#_kinds', 'uetrust/core/arguments.py'),
                                         'uetrust.core.arguments._shown': ('01_core/arguments.html#_shown', 'uetrust/core/arguments.py'),
                                         'uetrust.core.arguments._unknown': ('01_core/arguments.html#_unknown', 'uetrust/core/arguments.py'),

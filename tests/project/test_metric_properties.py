@@ -111,6 +111,6 @@ def test_a_second_reference_never_lowers_a_metric_that_does_not_take_their_mean(
                 more[name],
                 (of_next + one) / 2,
                 rtol=1e-4,
-                err_msg=f"{name} falls with a second reference, and is not the mean over both: it should take the "
-                "best. If its words weigh by other texts, say so in its decorator: other_texts_matter='...'",
+                err_msg=f"{name} falls with a second reference, and is not the mean over both. It should be "
+                "the best. If it depends on other texts, say so in its decorator: other_texts_matter='...'",
             )

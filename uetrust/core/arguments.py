@@ -56,6 +56,7 @@ class _Outputs(Protocol):
 
 
 _SCORES = _Kind((Iterable,), "a list, array or Series with a value per text", (str, bytes, Mapping))
+_LABELS = _Kind((Iterable,), "a list or Series with a label per text", (str, Mapping, pd.DataFrame))
 _ITEMS = _SCORES._replace(words="a list")
 _NAMES = _Kind((Iterable,), "a name or a list of names", (bytes, Mapping, pd.DataFrame))
 _KIND_OF_NAME = {
@@ -67,7 +68,8 @@ _KIND_OF_NAME = {
         "samples summaries pairs extra_stats hidden expected_accuracy.metrics": _ITEMS,
         "path folder nb target cache data name": _KINDS[Path],
         "outputs": _Kind((_Outputs, str, PathLike), "a path, or what read_outputs returns"),
-        "clusters": _Kind((Iterable,), "a list with a label per text", (str, Mapping, pd.DataFrame)),
+        "clusters document": _LABELS,
+        "class_weight": _Kind((Mapping, str), "a dictionary or 'balanced'"),
         "sd": _Kind((Real, pd.Series), "a number or a Series"),
         "seed": _Kind(
             (Integral, np.random.Generator, np.random.RandomState), "a whole number or a generator"
@@ -120,6 +122,10 @@ def _is_dtype(value):
     return not isinstance(value, str | Integral) or value in ("float32", "bfloat16", "float16")
 
 
+def _is_weight(value):
+    return value == "balanced" if isinstance(value, str) else True
+
+
 def _are_ranges(value):
     return all(isinstance(one, list | tuple) and _is_range(one) for one in value.values())
 
@@ -129,6 +135,7 @@ _CONTENTS |= dict(
     pairs=(_are_pairs, "pairs of two texts"),
     questions=(_are_pairs, "pairs of a family and a dimension"),
     members=(_are_whole, "whole numbers"),
+    class_weight=(_is_weight, "a dictionary or 'balanced'"),
     dtype=(_is_dtype, "float32, bfloat16 or float16"),
     scale=(_is_range, "its lowest and its highest value"),
     scales=(_are_ranges, "for each metric its lowest and its highest value"),
@@ -147,7 +154,7 @@ def _check_lengths(given):
     lengths = {
         name: len(value)
         for name, value in given.items()
-        if _KIND_OF_NAME.get(name) == _SCORES and isinstance(value, list | tuple | np.ndarray)
+        if _KIND_OF_NAME.get(name) in (_SCORES, _LABELS) and isinstance(value, list | tuple | np.ndarray)
     }
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name} has {length}" for name, length in lengths.items())

@@ -89,6 +89,8 @@ def _selected(methods, metrics, judged):
         raise ValueError(
             f"{bad[0]!r} is no uncertainty method but a {reg[bad[0]].kind}; `uetrust methods` lists them"
         )
+    if not requested and metrics is not None and not len(metrics):
+        raise ValueError("neither methods nor metrics name a score: name one, or leave both out for all")
     neither = methods is None and metrics is None
     ue = list(reg.of("ue")) if neither else requested
     if metrics is None:
