@@ -7,6 +7,7 @@ __all__ = ['PUBLIC', 'public_names', 'load_public']
 
 # %% ../../nbs/13_cli/13_public.ipynb #d570dfab
 from importlib import import_module
+from inspect import isfunction
 
 from ..core.docstrings import numpydoc
 
@@ -62,6 +63,32 @@ def public_names() -> dict:  # Name -> module
     "Every public name and where it is defined."
     return {name: module for module, names in PUBLIC.items() for name in names.split()}
 
+# %% ../../nbs/13_cli/13_public.ipynb #e48ee4f8
+def _stand_in(name, error):
+    "Function that says which package a public name needs; an error that no extra mends is raised now."
+    from uetrust.core.arguments import of_missing_package
+
+    if (remedy := of_missing_package(name, error)) is error:
+        raise error
+
+    def needs_a_package(*_, **__):
+        raise remedy
+
+    needs_a_package.__name__, needs_a_package.__doc__ = name, str(remedy)
+    return needs_a_package
+
+# %% ../../nbs/13_cli/13_public.ipynb #670ebbb4
+def _with_checks(obj):
+    "The function with checked arguments; a class whose making checks them."
+    from uetrust.core.arguments import checked
+
+    if isfunction(obj):
+        obj = checked(obj)
+        obj.__module__ = "uetrust"
+    elif isfunction(obj.__init__) and not hasattr(obj.__init__, "__wrapped__"):
+        obj.__init__ = checked(obj.__init__)
+    return obj
+
 # %% ../../nbs/13_cli/13_public.ipynb #07d57b37-2
 def load_public(
     name: str,  # One of `public_names`
@@ -70,7 +97,9 @@ def load_public(
     modules = public_names()
     if name not in modules:
         raise AttributeError(f"uetrust has no public name {name!r}; it has {', '.join(sorted(modules))}")
-    obj = getattr(import_module(f"uetrust.{modules[name]}"), name)
-    if callable(obj):
-        obj.__doc__ = numpydoc(obj)
-    return obj
+    try:
+        obj = getattr(import_module(f"uetrust.{modules[name]}"), name)
+    except ModuleNotFoundError as error:
+        return _stand_in(name, error)
+    obj.__doc__ = numpydoc(obj)
+    return _with_checks(obj)

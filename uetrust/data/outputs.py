@@ -83,6 +83,11 @@ class Outputs:
     def count(self, what) -> int:  # Number of records that have it; what: one of `OUTPUT_PARTS`
         return sum(OUTPUT_PARTS[what](record) for record in self.records)
 
+    def __repr__(self):
+        parts = {part.replace("_", " "): self.count(part) for part in OUTPUT_PARTS}
+        have = "".join(f", {count} with {part}" for part, count in parts.items() if count)
+        return f"Outputs(format {self.format}, {len(self.records)} texts{have}; {len(self.notes)} notes)"
+
 
 OUTPUT_PARTS = dict(
     source=lambda record: record.source is not None,

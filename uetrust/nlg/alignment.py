@@ -227,6 +227,7 @@ def bertscore_f1_rescaled(
     ),
     pitfall="The weights depend on the set of references, so a score changes when other samples are added. "
     + BERTSCORE_PITFALL,
+    other_texts_matter="a word weighs by how many of the references have it",
 )
 def bertscore_f1_idf(
     cosines_hypothesis_reference,  # Matrix [Th,Tr], or a list, one per reference

@@ -69,6 +69,7 @@ def lexical_match(
         "Every word that is not in the gold answer lowers it: the length of an answer looks like an "
         "uncertainty method. Judge methods also by people or by lexical match."
     ),
+    shuffled_may_win="it counts words and does not see their order",
 )
 def token_f1(
     hypothesis: str,  # Answer

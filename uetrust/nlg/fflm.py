@@ -84,6 +84,7 @@ def fflm_components(
 # %% ../../nbs/07_nlg/03_fflm.ipynb #d32f7f62-2
 _MIXED = r"\Delta^{prior}_Y+\beta\Delta^{prior}_X+\delta\Delta^{cond}_Y,\quad\Delta=\frac1n\sum_t "
 _MIXED_CODE = _MIXED + r"e^{1-p_t}(\log p_t-\log q_t)"
+_BOTH_FALL = "a difference of two likelihoods, and shuffling lowers both"
 _MODEL_PITFALL = "A model with another tokenizer or start token gives other numbers. "
 
 
@@ -97,6 +98,7 @@ _MODEL_PITFALL = "A model with another tokenizer or start token gives other numb
         "An attention mask of the shape (1,1), as the released code makes it, is silently read as hiding "
         "everything by newer libraries."
     ),
+    shuffled_may_win=_BOTH_FALL,
 )
 def fflm(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -160,6 +162,7 @@ def fflm_y_prior(
         "In a long source nearly every token is equally likely with and without the summary, so it is "
         "close to 0."
     ),
+    shuffled_may_win=_BOTH_FALL,
 )
 def fflm_x_prior(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -178,6 +181,7 @@ def fflm_x_prior(
     ),
     pitfall=_COMPONENT
     + "It is CoP with weights; a summary that the model would not repeat even after seeing it scores high.",
+    shuffled_may_win=_BOTH_FALL,
 )
 def fflm_y_cond(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -208,6 +212,7 @@ def fflm_wo_w(
     formula=r"\alpha" + _MIXED + r"e^{1-p_t}(p_t-q_t)",
     pitfall=_MODEL_PITFALL
     + "That the weights are kept when the logarithms go is a reading of the table, no code shows it.",
+    shuffled_may_win=_BOTH_FALL,
 )
 def fflm_wo_log(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -223,6 +228,7 @@ def fflm_wo_log(
     formula=r"\alpha" + _MIXED + r"(p_t-q_t)",
     pitfall=_MODEL_PITFALL
     + "Tokens of low probability, where mistakes are, hardly move a difference of probabilities.",
+    shuffled_may_win=_BOTH_FALL,
 )
 def fflm_wo_w_and_log(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -240,6 +246,7 @@ def fflm_wo_w_and_log(
         r"e^{1-p_t}(\log p_t-\log q_t)"
     ),
     pitfall=_MODEL_PITFALL + "The two prior changes together weigh twice as much as the conditional one.",
+    shuffled_may_win=_BOTH_FALL,
 )
 def fflm_equal(
     fflm_tokens: dict,  # Five arrays of probabilities
@@ -371,6 +378,7 @@ _COP_FORMULA = r"\frac1n\sum_t\left(\log p(y_t\mid y_{<t},x)-\log p(y_t\mid y_{<
         "The copy of the summary takes its place in the window from the source, so a long source loses "
         "more of its end in one reading than in the other."
     ),
+    shuffled_may_win=_BOTH_FALL,
 )
 def cop(
     bart_logp_source_hypothesis: np.ndarray,  # log p of each token after the source, shape [L]
@@ -388,6 +396,7 @@ def cop(
     dim="consistency",
     formula=_COP_FORMULA + r",\quad\text{causal model}",
     pitfall=_MODEL_PITFALL + "Unlike cop it counts no end token.",
+    shuffled_may_win=_BOTH_FALL,
 )
 def cop_causal(
     fflm_tokens: dict,  # Five arrays of probabilities

@@ -343,6 +343,16 @@ def _register_judge_score(
     return nlg(**entry)(score)
 
 # %% ../../nbs/07_nlg/10_judge.ipynb #585a4935-2
+_CANNOT_PARSE = "the checker that taught the judge finds no error in text that it cannot parse"
+_EXCEPTIONS = dict(
+    judge_own_consistency=dict(
+        copy_may_lose="tiny-llama rates a summary; a whole bulletin is none, and gets a middling rating",
+        shuffled_may_win=_CANNOT_PARSE,
+    ),
+    judge_own_consistency_expected=dict(shuffled_may_win=_CANNOT_PARSE),
+)  # Score -> laws that it does not keep
+
+
 def _register_judge(family, dim):
     lo, hi = JUDGE_SCALES[family]
     name, what = f"judge_{family}_{dim}", _question_described(family, dim)
@@ -357,6 +367,7 @@ def _register_judge(family, dim):
         formula=rf"\text{{the marked grade of the reply, else its one number, on the scale }}{lo},\dots,{hi}",
         pitfall=_FAMILY_PITFALL[family]
         + "Replies without a score are missing: check how many before you compare means.",
+        **_EXCEPTIONS.get(name, {}),
     )
     if family in PROMPT_FAMILIES:
         add(
@@ -411,8 +422,9 @@ GEVAL_CITATION = "Liu et al. 2023, https://arxiv.org/abs/2303.16634"
 
 def _register_expected(family, dim):
     lo, hi = JUDGE_SCALES[family]
+    name = f"judge_{family}_{dim}_expected"
     _register_judge_score(
-        f"judge_{family}_{dim}_expected",
+        name,
         need=f"answers_{family}_{dim}",
         read=expected_score,
         what=_question_described(family, dim)[:-1] + ", each answer weighed by its probability.",
@@ -425,6 +437,7 @@ def _register_expected(family, dim):
         pitfall=_FAMILY_PITFALL[family]
         + "The mean depends mostly on the judge's habit, so look at ranks. Probabilities of a server are "
         "limited to its likeliest tokens, and missing where a 1 may go on to 10.",
+        **_EXCEPTIONS.get(name, {}),
     )
 
 

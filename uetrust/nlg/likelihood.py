@@ -288,6 +288,7 @@ def gpt_score_precision(
         "With GPT-2 the first word of the reference is not scored. Items with an unusual reference score "
         "low whatever the summary says."
     ),
+    shuffled_may_win="it is the reference that is scored",
 )
 def gpt_score_recall(
     gpt_logp_hypothesis_reference: list,  # For each reference log p of each token, shape [L]

@@ -42,6 +42,7 @@ def first_class_probability(
 # %% ../../nbs/07_nlg/05_nli.ipynb #13dad272-2
 NLI_HE2024_CITATION = "He et al. 2024, https://arxiv.org/abs/2406.17274, as in the released code 0322ade7"
 SUMMAC_CITATION = "Laban et al. 2022, https://aclanthology.org/2022.tacl-1.10"
+_NEVER_SHUFFLED = "an NLI model was never shown shuffled words"
 WHOLE_TEXT_PITFALL = (
     "Whole texts compete for the {n} tokens of one input, so a long source loses its end. An empty summary "
     "still gets a number."
@@ -57,6 +58,7 @@ WHOLE_TEXT_PITFALL = (
     dim="consistency",
     formula=r"P(\text{entailment}\mid s, h)",
     pitfall=WHOLE_TEXT_PITFALL.format(n=512),
+    shuffled_may_win=_NEVER_SHUFFLED,
 )
 def mnli_doc(
     # Logits of (source, summary), shape [3]; roberta-large-mnli, cut='first'
@@ -114,6 +116,7 @@ def true_nli(
         "Called SummaC in the paper, but it compares with the reference, not with the source, and does "
         "not split into sentences: a true statement that the reference leaves out is not rewarded."
     ),
+    shuffled_may_win=_NEVER_SHUFFLED,
 )
 def summac_he2024(
     # Logits of (reference, summary), shape [3]; microsoft/deberta-base-mnli
@@ -220,6 +223,7 @@ def _summac_zs_value(
         "characters or fewer are dropped; upstream gives 0 to a summary of nothing else, here it is "
         "missing."
     ),
+    shuffled_may_win=_NEVER_SHUFFLED,
 )
 def summac_zs(
     # Logits of sentence pairs, shape [S,H,3]; tals/albert-xlarge-vitaminc-mnli
@@ -243,6 +247,7 @@ def summac_zs(
         "The formula of the paper, not the default of its code, which subtracts contradiction. A long "
         "source has more chances to entail by accident."
     ),
+    shuffled_may_win=_NEVER_SHUFFLED,
 )
 def summac_zs_entailment(
     nli_source_sentences: np.ndarray,  # Logits of sentence pairs, shape [S,H,3]
@@ -261,6 +266,7 @@ def summac_zs_entailment(
     pitfall=(
         "A text without line breaks is one paragraph, so this is one call on whole texts, cut to 500 tokens."
     ),
+    shuffled_may_win=_NEVER_SHUFFLED,
 )
 def summac_zs_paragraph(
     nli_source_paragraphs: np.ndarray,  # Logits of paragraph pairs, shape [S,H,3]; roberta-large-mnli
@@ -358,6 +364,7 @@ def _summac_conv_logits(
         "whatever the summary says. Only the first 10 summary sentences count. Upstream gives .2001 to an "
         "empty summary; here it is missing."
     ),
+    shuffled_may_win=_NEVER_SHUFFLED,
 )
 def summac_conv(
     # Logits of sentence pairs, shape [S,H,3]; tals/albert-xlarge-vitaminc-mnli

@@ -69,7 +69,12 @@ def rouge(
 ROUGE_CITATION = "Lin 2004, https://aclanthology.org/W04-1013"
 
 
-@nlg(unit="[0,1]", cite=ROUGE_CITATION, dim="relevance")
+@nlg(
+    unit="[0,1]",
+    cite=ROUGE_CITATION,
+    dim="relevance",
+    shuffled_may_win="it counts words and does not see their order",
+)
 def rouge_1(
     hypothesis: str,  # Summary
     reference,  # Text, or several of which the best counts

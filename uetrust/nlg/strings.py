@@ -147,6 +147,7 @@ def bleu_4_true(
     formula=r"\min(1, e^{1-|s|/|h|})\,p_1,\quad p_1\text{ clipped word precision}",
     pitfall=COPYING_PITFALL
     + "a summary is much shorter than its source, so the brevity penalty makes nearly every value tiny.",
+    shuffled_may_win="it counts words and does not see their order",
 )
 def bleu_1_true(
     hypothesis: str,  # Summary
@@ -182,6 +183,7 @@ def rouge_l_true(
     dim="consistency",
     formula=r"\frac{2|h\cap s|}{|h|+|s|}\text{ over normalised words with their counts}",
     pitfall=COPYING_PITFALL + "order does not matter, so shuffled words score as high as the sentence.",
+    shuffled_may_win="it counts words and does not see their order",
 )
 def token_f1_true(
     hypothesis: str,  # Summary

@@ -288,7 +288,8 @@ def score_generations(
     >>> score_generations("runs/demo/banks/bulletin--tiny-bart", ["msp", "eigv"]).table  # doctest: +SKIP
     """
     bank = BankTexts(folder, samples, reg)
-    names = bank_methods(reg) if methods == "all" else list(methods)
+    names = [methods] if isinstance(methods, str) else list(methods)
+    names = bank_methods(reg) if names == ["all"] else names
     with progress_bar(bank.n, bank.title, "source", shown=progress) as bar:
         scores = score_shards(bank.runs()[0], names, reg, bar, errors)
     return bank.described(scores)

@@ -153,7 +153,7 @@ def metric_names(
     if isinstance(metrics, str) and metrics in ("all", "summaries"):
         left_out = "correctness" if metrics == "summaries" else None  # Dimension of metrics of answers
         return [name for name, entry in reg.of("nlg").items() if entry.dim != left_out]
-    names = list(dict.fromkeys(metrics))
+    names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     if bad := [name for name in names if reg[name].kind != "nlg"]:
         raise ValueError(
             f"{preview(bad)} is no quality metric but a {reg[bad[0]].kind}; `uetrust metrics` lists them"
@@ -397,9 +397,9 @@ def _reference_owner(texts, inputs):
     return np.repeat(np.arange(len(texts)), list(map(len, inputs["reference"])))
 
 
-def _metrics_of_texts(texts, models, names, progress, load, errors, **options):
-    "Scores of metrics whose arguments are checked."
-    inputs = _texts(texts)
+def _metrics_of_texts(texts, models, metrics, progress, load, errors, **options):
+    "Scores of metrics whose other arguments are checked."
+    inputs, names = _texts(texts), metric_names(metrics)
     owner = _reference_owner(texts, inputs)
     needs = {metric: required_inputs(metric) for metric in names}
     missing = {metric: missing_inputs(metric, inputs, models) for metric in names}
@@ -454,4 +454,4 @@ def compute_metrics(
     check_on_error(errors)
     _check_models(models)
     load = dict(device=device, dtype=dtype)
-    return _metrics_of_texts(texts, models, metric_names(metrics), progress, load, errors, **kw)
+    return _metrics_of_texts(texts, models, metrics, progress, load, errors, **kw)

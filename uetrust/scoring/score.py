@@ -82,13 +82,17 @@ def rests_on_models(
 def _selected(methods, metrics, judged):
     "Names of methods and metrics; when only one of the two is requested, the other is left out."
     reg = load_scores()
-    requested = [name for name in ([] if methods in (None, "all") else methods)]
+    requested = [methods] if isinstance(methods, str) else list(methods or ())
+    if requested == ["all"]:
+        requested = list(reg.of("ue"))
     if bad := [name for name in requested if reg[name].kind != "ue"]:
         raise ValueError(
             f"{bad[0]!r} is no uncertainty method but a {reg[bad[0]].kind}; `uetrust methods` lists them"
         )
+    if not requested and metrics is not None and not len(metrics):
+        raise ValueError("neither methods nor metrics name a score: name one, or leave both out for all")
     neither = methods is None and metrics is None
-    ue = list(reg.of("ue")) if methods == "all" or neither else requested
+    ue = list(reg.of("ue")) if neither else requested
     if metrics is None:
         return ue, metric_names(judged) if neither and judged else []
     return ue, metric_names(metrics)

@@ -121,6 +121,7 @@ def num_sets(
         "The number depends on the order of the samples. "
         "Neutral pairs count as the same meaning, so unrelated samples look certain."
     ),
+    sample_order_matters="a sample hands its set on to later ones only",
 )
 def num_sets_lin(
     nli: np.ndarray,  # Logits, shape [1+K,1+K,3]
@@ -491,6 +492,7 @@ def ecc(
         "Steps and ties as in `ecc`. Samples about different things do not contradict each other and "
         "look certain."
     ),
+    not_monotone="the kept eigenvectors turn between the steps at which one more is kept",
 )
 def ecc_contra(
     spectrum_contra: _Spectrum,  # Spectrum of the graph of K samples
@@ -646,6 +648,7 @@ def _luqs(nli: np.ndarray):
     ),
     formula=r"1-\frac{\max_c|c|}{K},\quad c\text{ clusters of samples that entail each other}",
     pitfall="It has at most K values, so many items tie. Clusters are made in the order of the samples.",
+    sample_order_matters="a sample joins the first cluster whose first member it agrees with",
 )
 def label_prob(
     clusters: np.ndarray,  # Cluster of each sample, shape [K]

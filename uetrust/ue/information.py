@@ -375,6 +375,10 @@ def pmi(
         "With entropies divided by the size of the vocabulary, as in the release, the threshold is "
         "practically never reached."
     ),
+    not_monotone=(
+        "a token whose entropy crosses `tau` subtracts its surprisal without the source all at once"
+    ),
+    not_rising="the subtracted surprisal may be larger than all that the model gave up",
 )
 def cpmi(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]

@@ -25,6 +25,7 @@ from .information import msp, mte, perplexity, weighted_surprisal, weighted_surp
 FARQUHAR2024 = "Farquhar et al. 2024, https://doi.org/10.1038/s41586-024-07421-0"
 LM_POLYGRAPH_07 = "as in LM-Polygraph 0.7, Fadeeva et al. 2023, https://arxiv.org/abs/2311.07383"
 
+_FIRST_CLUSTER = "a sample joins the first cluster whose first member it agrees with"
 _SETS = r",\quad c\text{ clusters of }K\text{ drawn texts that entail each other}"
 
 
@@ -86,6 +87,8 @@ def _check_several(clusters):
         "where no two samples reach it, every sample is a cluster of its own. "
         "They depend on the order of the samples."
     ),
+    not_monotone=("clusters weigh as much as their texts are probable, so less equal weights alone lower it"),
+    sample_order_matters=_FIRST_CLUSTER,
 )
 def semantic_entropy(
     sample_mean_logp: np.ndarray,  # Mean log p of a token of each sample, shape [K]
@@ -113,6 +116,7 @@ def _count_entropy(
         "It uses only the sizes of the clusters, so many items tie. "
         "Clusters depend on the order of the samples."
     ),
+    sample_order_matters=_FIRST_CLUSTER,
 )
 def discrete_semantic_entropy(
     clusters: np.ndarray,  # Cluster of each sample, shape [K]
@@ -176,6 +180,7 @@ def _discrete_semantic_entropies(clusters: np.ndarray):
         "A repeated text adds its probability each time, and the sum may exceed 1: "
         "then the score is negative."
     ),
+    sample_order_matters=_FIRST_CLUSTER,
 )
 def semantic_entropy_lmp(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
@@ -193,6 +198,8 @@ def semantic_entropy_lmp(
         "A probability near 0 adds nearly 0, so long texts look certain. "
         "A cluster of s samples counts s times."
     ),
+    not_monotone="-P log P is largest at a middling P and near 0 for improbable texts",
+    sample_order_matters=_FIRST_CLUSTER,
 )
 def semantic_entropy_lmp_direct(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
@@ -220,6 +227,7 @@ def drop_repeated_texts(
     formula=r"-\frac1K\sum_k\log\sum_{j\in c(k), y^j\text{ new}}P(y^j)" + _SETS,
     pitfall="A repeated text adds to its cluster once, yet counts in the mean each time. It grows with "
     "length.",
+    sample_order_matters=_FIRST_CLUSTER,
 )
 def semantic_entropy_lmp_unique(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
