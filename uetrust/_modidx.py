@@ -7306,6 +7306,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                    'uetrust/report/site/write.py'),
                                            'uetrust.report.site.write._marked_text': ( '11_report/14_site/write.html#_marked_text',
                                                                                        'uetrust/report/site/write.py'),
+                                           'uetrust.report.site.write._menu': ( '11_report/14_site/write.html#_menu',
+                                                                                'uetrust/report/site/write.py'),
                                            'uetrust.report.site.write._names_of': ( '11_report/14_site/write.html#_names_of',
                                                                                     'uetrust/report/site/write.py'),
                                            'uetrust.report.site.write._neighbours': ( '11_report/14_site/write.html#_neighbours',

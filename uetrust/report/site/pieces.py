@@ -263,7 +263,7 @@ def page_source(
     )
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #617c43e0
-TABLE_ROWS = 1_000  # Rows of a table on its page; the CSV file holds all
+TABLE_ROWS = 500  # Rows of a table on its page; the CSV file holds all
 
 
 def _cell_text(

@@ -51,7 +51,16 @@ function item(label, address, shows) {
   if (shows) li.append(Object.assign(document.createElement("span"), {textContent: shows}));
   return li;
 }
-function search() {
+let loading = null;
+function load() {  // The index is large: it comes when somebody searches
+  loading ||= new Promise(done => {
+    const script = Object.assign(document.createElement("script"), {src: `${BASE}index.js`, onload: done});
+    document.head.append(script);
+  });
+  return loading;
+}
+async function search() {
+  await load();
   const text = field.value.trim(), found = answers(text);
   list.hidden = !text;
   if (found.length) {
@@ -62,13 +71,15 @@ function search() {
     list.replaceChildren(item(`Nothing answers to this.${near.length ? " Nearest: " + near.join(", ") : ""}`));
   }
 }
+field.addEventListener("focus", load);
 field.addEventListener("input", search);
 document.addEventListener("keydown", event => { if (event.key === "Escape") list.hidden = true; });
 document.getElementById("find").addEventListener("submit", event => {
   event.preventDefault();
-  search();
-  const first = list.querySelector("a");
-  if (first) location.href = first.href;
+  search().then(() => {
+    const first = list.querySelector("a");
+    if (first) location.href = first.href;
+  });
 });
 
 // Lists that can be filtered
