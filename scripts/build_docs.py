@@ -30,9 +30,9 @@ RUNS = (
     "and keeps the executed copies under `runs/`."
 )
 
-HOME = "documentation.html"  # Page of nbs/index.ipynb
-START = "lessons/1_basics/01_what_is_prr your_own_outputs change_one_thing teach_with_it where_things_are"
-START = [*START.split(), "where_the_time_goes", "what_is_promised"]  # In the order of a first visit
+FIRST = Path("lessons/1_basics/01_what_is_prr.ipynb")
+START = "index your_own_outputs change_one_thing teach_with_it where_things_are where_the_time_goes"
+START = [*START.split(), "what_is_promised"]  # In the order of a first visit, after FIRST
 
 
 # Notebooks
@@ -256,8 +256,7 @@ def contents(found):
     "(caption, pages) of every folder: pages beside the index, lessons, experiments, then the wings"
     groups = {}
     for path in found:
-        if path.name != "index.ipynb":
-            groups.setdefault("/".join(path.parts[:-1]), []).append(path)
+        groups.setdefault("/".join(path.parts[:-1]), []).append(path)
     groups[""] = sorted(groups.get("", []), key=lambda path: START.index(path.stem) if path.stem in START else 99)
     order = sorted(
         groups, key=lambda g: (g != "", not g.startswith("lessons"), not g.startswith("experiments"), g)
@@ -424,7 +423,7 @@ def once(page):
 
 
 def address_of(path):
-    return HOME if path == Path("index.ipynb") else path.with_suffix(".html").as_posix()
+    return "introduction.html" if path == Path("index.ipynb") else path.with_suffix(".html").as_posix()
 
 
 def title_and_lead(nb):
@@ -459,21 +458,23 @@ def documentation(nbs):
     books = {path: nbformat.read(nbs / path, 4) for path in pages(nbs)}
     names, writer, groups = public_names(books), Writer(nbs, books), contents(books)
     known = {path: dict(title=title_and_lead(nb)[0], entries=entries(nb, path)) for path, nb in books.items()}
-    lists = listed(groups, books)
     found = {}
     for path, nb in books.items():
         shown = known[path] | dict(body=writer.page(convert(nb, names, path), path), up=None, before=None)
         found[path] = shown | dict(after=None)
     for name, paths in groups:
         lessons = paths[0].parts[0] == "lessons"
-        up = (f"{'lessons.html' if lessons else HOME}#{slug(name)}", name)
+        up = (f"{'lessons' if lessons else 'documentation'}.html#{slug(name)}", name)
         links = [(address_of(path), found[path]["title"]) for path in paths]
         for path, before, after in zip(paths, [None, *links], [*links[1:], None]):
             found[path] |= dict(up=up, before=before, after=after)
-    found[Path("index.ipynb")]["body"] += f'<h2 id="pages">All pages</h2>{lists}'
     lessons = [group for group in groups if group[1][0].parts[0] == "lessons"]
-    body = f"<h1>Lessons</h1>{listed(lessons, books)}"
-    found[Path("lessons.ipynb")] = dict(title="Lessons", body=body, entries=[], up=None, before=None, after=None)
+    others = [group for group in groups if group not in lessons]
+    if FIRST in books and others:
+        others[0] = (others[0][0], [FIRST, *others[0][1]])
+    for title, shown in {"Lessons": lessons, "Documentation": others}.items():
+        about = dict(title=title, body=f"<h1>{title}</h1>{listed(shown, books)}", entries=[])
+        found[Path(f"{title.lower()}.ipynb")] = about | dict(up=None, before=None, after=None)
     return {address_of(path): shown for path, shown in found.items()}, writer.files, writer.dead
 
 

@@ -13,7 +13,10 @@ from typing import NamedTuple
 import pandas as pd
 
 from ...core.settings import root
+from ...papers.bulletins.world import WORLD_LIMIT
+from ...papers.people.faithbench import FAITHBENCH_LIMIT
 from ...papers.people.overview import CHOSEN_BY, stored_overview
+from ...papers.people.tables import PEOPLE_LIMIT
 
 # %% ../../../nbs/11_report/14_site/00_questions.ipynb #19b4da52
 def trust_sentences(
@@ -33,8 +36,8 @@ def trust_sentences(
         values = definitions.select_dtypes("number")
         widest = values[(values.max() - values.min()).idxmax()]
         found.append(
-            f"The definition matters as well: on the same texts {widest.name} has {widest.min():.2f} by one "
-            f"of {len(values)} definitions and {widest.max():.2f} by another."
+            f"The definition matters as well: on the same texts the method {widest.name} has a PRR of "
+            f"{widest.min():.2f} by one of {len(values)} definitions and of {widest.max():.2f} by another."
         )
     return found
 
@@ -74,7 +77,7 @@ def size_sentences(
     most = sets["n"].max()
     left = sets.loc[sets["n"] == most, "in_set"]
     return [
-        f"Hundreds to choose well, thousands to name the best: with {most:,} texts {left.min()} to "
+        f"Hundreds to choose well, thousands to name the best: with {most:,} synthetic texts {left.min()} to "
         f"{left.max()} of {sets['methods'].max()} methods could still be the best.",
         choice[0].upper() + choice[1:],
     ]
@@ -98,6 +101,11 @@ def paper_sentences(
             f"Public data decide {len(decided)} of the {len(cells):,} numbers that five papers print: "
             f"{decided['agrees'].astype(str).eq('True').sum()} are equal."
         )
+        if "He et al." not in set(decided["paper"]):
+            found.append(
+                "None of the numbers of He et al. can be recomputed from data: the scores of single summaries "
+                "were released on a drive that this project has not been able to fetch."
+            )
     return found
 
 # %% ../../../nbs/11_report/14_site/00_questions.ipynb #44d59568
@@ -106,16 +114,20 @@ class Question(NamedTuple):
 
     text: str
     pages: tuple  # Chapters that answer it at length
+    limits: tuple = ()  # What their numbers do not show
 
 
 SITE_QUESTIONS = dict(
     trust=Question("Can PRR be trusted?", ("people_overview", "answers_length", "atlas", "human", "table03")),
     metric=Question(
         "Which metric may stand in for people?",
-        ("people_regret", "hallucinations", "summeval", "world", "metrics_together"),
+        ("people_regret", "hallucinations", "faithbench", "summeval", "metrics_together"),
+        (PEOPLE_LIMIT, FAITHBENCH_LIMIT),
     ),
     texts=Question(
-        "How many texts do I need?", ("people_sizes", "best_methods", "power", "few_labels", "tofueval")
+        "How many texts do I need?",
+        ("people_sizes", "best_methods", "world", "power", "few_labels", "tofueval"),
+        (PEOPLE_LIMIT, WORLD_LIMIT),
     ),
     papers=Question("What holds of the papers?", ("claims", "cells", "wrong_documents", "own_claims")),
 )

@@ -18,14 +18,17 @@ from ... import __version__
 from ...core.checks import json_text
 from ...core.settings import atomic_write, out_dir, root
 from ...papers.he2024.published import correlation_figures
-from ...papers.people.overview import OUTPUT_KINDS, overview_sentences, stored_overview
+from uetrust.papers.people.overview import (
+    OUTPUT_KINDS,
+    OVERVIEW_LIMIT,
+    overview_sentences,
+    stored_overview,
+)
 from ..chapters import NULL_HALF_WIDTH, STANDING
 from uetrust.report.page import (
-    OPENING,
     expected_files,
     missing_files,
     notebooks_without_data,
-    opening_parts,
     overview_figure,
     run_summary,
 )
@@ -99,26 +102,24 @@ def _paper_summary(
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #fce9d9f6
 def _first_finding(
     site: Site,  # Folder of the report
-    parts: list,  # Studies of the opening, from `opening_parts`
     chapters: list,  # Chapters of the report, from `chapter_page`
+    without_data: dict,  # Notebook -> what was missing, from `notebooks_without_data`
 ) -> dict:  # title, sentences, limit, figure, page, why
     "What people say of four kinds of outputs: of this run, or of the stored numbers."
-    own = next((part for part in parts if part["study"] == "people_overview"), None)
+    found = dict(title="What people and metrics say", limit=OVERVIEW_LIMIT, why="", page="")
     chapter = next((chapter for chapter in chapters if chapter["id"] == "people_overview"), None)
-    about = next(part for part in OPENING if part.study == "people_overview")
-    found = dict(title=about.title, limit=about.limit, why="", page="")
-    if own and own["sentence"] and chapter:
+    if chapter:
         figure = chapter["figures"][0] if chapter["figures"] else None
-        sentences = [own["sentence"], *chapter["text"]][: len(OUTPUT_KINDS)]
+        sentences = [chapter["answer"], *chapter["text"]][: len(OUTPUT_KINDS)]
         return found | dict(sentences=sentences, figure=figure, page="people_overview.html")
     rows = stored_overview()
     with TemporaryDirectory() as folder:
         save_figure(overview_figure(rows), Path(folder) / "stored" / "people")
-        inside = Site(folder, site.folder, site.docs)
+        inside = Site(folder, site.folder)
         figure = inside.figure("stored/people", "Four kinds of outputs, stored numbers", "One panel each")
         inside.finish()
     sentences = list(overview_sentences(rows).values())
-    return found | dict(sentences=sentences, figure=figure, why=own["why"] if own else "")
+    return found | dict(sentences=sentences, figure=figure, why=without_data.get("people_overview", ""))
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #c8857a03
 GROUPS = {  # Folder of the experiment notebooks -> heading
@@ -286,7 +287,6 @@ def _run_content(
     chapters = [chapter_page(site, page, name) for page in _chapter_names(expected, site, without_data)]
     groups = _grouped_chapters(chapter_pages(chapters))
     has_claims = expected["claims"] and not any(path.startswith("claims/") for path in missing)
-    parts = opening_parts(chapters, expected["pages"], without_data)
     return dict(
         missing=missing,
         lacks=without_data,
@@ -294,8 +294,7 @@ def _run_content(
         chapters=list(_neighbours(groups)),
         tables=list(_printed_pages(site, expected, missing, name)),
         claims=_claims(site) if has_claims else None,
-        finding=_first_finding(site, parts, chapters),
-        opening=[part for part in parts if part["study"] != "people_overview"],
+        finding=_first_finding(site, chapters, without_data),
         answers=question_answers(site.out),
         titles={page["id"]: page["title"] for page in chapters},
     )
