@@ -67,6 +67,10 @@ def public(src):
     return [node for node in ast.parse(src).body if isinstance(node, kinds) and node.name[0] != "_"]
 
 
+def defined(src):
+    return [node.name for node in ast.parse(src).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+
+
 def target(node, mod):  # Its place on its page
     return f"{mod}.{node.name}"
 
@@ -378,7 +382,9 @@ class Writer:
         tags = cell.metadata.get("tags", [])
         source = "" if "remove-input" in tags else code_box(source=highlighted(cell.source))
         if "hide-input" in tags:
-            source = f"<details class=source><summary>Source</summary>{source}</details>"
+            named = ", ".join(f"<code>{name}</code>" for name in defined(cell.source))
+            about = f"Source of {named}" if named else "Source"
+            source = f"<details class=source><summary>{about}</summary>{source}</details>"
         shown = [self.output(out, path, about) for out in merged(cell.get("outputs", []))]
         return source + "".join(f"<div class=output>{one}</div>" for one in shown)
 
@@ -433,13 +439,13 @@ def title_and_lead(nb):
     return title.lstrip("# ").replace("`", ""), lead.replace("`", "")
 
 
-def listed(groups, books):
-    "HTML of a list of pages by their folders"
+def listed(groups, known):
+    "HTML of a list of pages by their folders; `known` has title and lead of each"
     found = []
     for name, paths in groups:
-        rows = [(address_of(path), *map(html.escape, title_and_lead(books[path]))) for path in paths]
+        rows = [(address_of(path), *map(html.escape, known[path])) for path in paths]
         items = "".join(f'<li><a href="{to}">{title}</a><span>{lead}</span></li>' for to, title, lead in rows)
-        found.append(f'<h3 id="{slug(name)}">{name}</h3><ul class=questions>{items}</ul>')
+        found.append(f'<h2 id="{slug(name)}">{name}</h2><ul class=questions>{items}</ul>')
     return "".join(found)
 
 
@@ -457,11 +463,10 @@ def documentation(nbs):
     "(File -> what its page shows, files that come along, links that lead nowhere) of the notebooks"
     books = {path: nbformat.read(nbs / path, 4) for path in pages(nbs)}
     names, writer, groups = public_names(books), Writer(nbs, books), contents(books)
-    known = {path: dict(title=title_and_lead(nb)[0], entries=entries(nb, path)) for path, nb in books.items()}
-    found = {}
+    known, found = {path: title_and_lead(nb) for path, nb in books.items()}, {}
     for path, nb in books.items():
-        shown = known[path] | dict(body=writer.page(convert(nb, names, path), path), up=None, before=None)
-        found[path] = shown | dict(after=None)
+        found[path] = dict(title=known[path][0], entries=entries(nb, path))
+        found[path]["body"] = writer.page(convert(nb, names, path), path)
     for name, paths in groups:
         lessons = paths[0].parts[0] == "lessons"
         up = (f"{'lessons' if lessons else 'documentation'}.html#{slug(name)}", name)
@@ -473,7 +478,7 @@ def documentation(nbs):
     if FIRST in books and others:
         others[0] = (others[0][0], [FIRST, *others[0][1]])
     for title, shown in {"Lessons": lessons, "Documentation": others}.items():
-        about = dict(title=title, body=f"<h1>{title}</h1>{listed(shown, books)}", entries=[])
+        about = dict(title=title, body=f"<h1>{title}</h1>{listed(shown, known)}", entries=[])
         found[Path(f"{title.lower()}.ipynb")] = about | dict(up=None, before=None, after=None)
     return {address_of(path): shown for path, shown in found.items()}, writer.files, writer.dead
 

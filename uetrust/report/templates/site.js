@@ -111,7 +111,7 @@ open();
 // The part of a page that is shown is marked in the list of its parts
 function mark() {
   const parts = [...document.querySelectorAll(".parts > section")];
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   const shown = parts.find(part => part.contains(target)) || parts[0];
   for (const link of document.querySelectorAll(".pick a")) {
     if (link.hash === `#${shown.id}`) link.setAttribute("aria-current", "true");
