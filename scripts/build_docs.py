@@ -261,7 +261,9 @@ def contents(found):
     groups = {}
     for path in found:
         groups.setdefault("/".join(path.parts[:-1]), []).append(path)
-    groups[""] = sorted(groups.get("", []), key=lambda path: START.index(path.stem) if path.stem in START else 99)
+    groups[""] = sorted(
+        groups.get("", []), key=lambda path: START.index(path.stem) if path.stem in START else 99
+    )
     order = sorted(
         groups, key=lambda g: (g != "", not g.startswith("lessons"), not g.startswith("experiments"), g)
     )
@@ -289,7 +291,9 @@ def markdown():
 
         return convert(text.strip(), display="block" if options["display_mode"] else "inline")
 
-    parser = MarkdownIt("commonmark", dict(html=True, highlight=lambda text, lang, _: highlighted(text, lang)))
+    parser = MarkdownIt(
+        "commonmark", dict(html=True, highlight=lambda text, lang, _: highlighted(text, lang))
+    )
     parser.enable("table").use(dollarmath_plugin, renderer=formula, allow_digits=False)
     return parser
 

@@ -257,7 +257,9 @@ def test_a_figure_is_a_file_with_a_size_and_the_heading_above_it(tmp_path):
     drawn = BytesIO()
     Image.new("RGB", (30, 20)).save(drawn, "png")
     shown = {"image/png": base64.b64encode(drawn.getvalue()).decode(), "text/plain": "Figure"}
-    nb = book(text("# Title"), text("## A curve"), code("draw()", outputs=[new_output("display_data", shown)]))
+    nb = book(
+        text("# Title"), text("## A curve"), code("draw()", outputs=[new_output("display_data", shown)])
+    )
     made = writer(tmp_path)
     page = made.page(docs.convert(nb, {}), Path("a/b.ipynb"))
     (name,) = made.files
@@ -355,7 +357,10 @@ def test_report_and_documentation_are_one_site_with_one_header(site):
     pages = [path.relative_to(site).as_posix() for path in site.rglob("*.html")]
     assert {"index.html", "methods.html", "documentation.html", "lessons.html"} <= set(pages)
     for page in pages:
-        header, back = re.search("<header>.*</header>", (site / page).read_text(), re.S)[0], "../" * page.count("/")
+        header, back = (
+            re.search("<header>.*</header>", (site / page).read_text(), re.S)[0],
+            "../" * page.count("/"),
+        )
         links = re.findall('href="([^"]*)"', header)
         assert f"{back}documentation.html" in links and f"{back}methods.html" in links, page
         assert all((site / page).parent.joinpath(link.partition("#")[0]).is_file() for link in links), page

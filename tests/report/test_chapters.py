@@ -225,7 +225,12 @@ def test_report_opens_with_four_answers_and_then_with_people(opened):
     write_report("demo", opened)
     html = (opened / "report" / "index.html").read_text()
     order = ["Can PRR be trusted?", "Not by itself", "Which metric may stand in", "None fully"]
-    order += ["How many texts", "Hundreds to choose a method well", "What holds of the papers?", "has not asked"]
+    order += [
+        "How many texts",
+        "Hundreds to choose a method well",
+        "What holds of the papers?",
+        "has not asked",
+    ]
     order += ['alt="Four panels', *(escape(text) for text in overview_sentences(stored_overview()).values())]
     order += ["Limits. Answers: short answers", 'id="start"', 'id="chapters"']
     places = [html.index(text) for text in order]

@@ -102,7 +102,7 @@ def test_the_first_page_is_small_and_says_the_finding_with_its_interval(site):
     loaded = [html.encode(), *((site / name).read_bytes() for name in ("style.css", "site.js"))]
     loaded += [(site / image["src"]).read_bytes() for image in Page(site / "index.html").images]
     assert sum(map(len, loaded)) < 1_000_000 and html.count("<figure") == 1
-    assert html.count("<h2>") >= len(SITE_QUESTIONS) and 'class=answer>Not by itself: ' in html
+    assert html.count("<h2>") >= len(SITE_QUESTIONS) and "class=answer>Not by itself: " in html
     assert re.search(r"Token F1 makes the length.*?\d\.\d+ \[\d\.\d+, \d\.\d+\]", html)
 
 
@@ -136,11 +136,19 @@ def test_the_same_report_twice_is_the_same(site, tmp_path):
 
 
 def test_a_report_links_the_pages_of_the_documentation_that_are_there(site, tmp_path):
-    names = ("experiments/people/01_human.html", "lessons/1_basics/01_what_is_prr.html", "your_own_outputs.html")
-    shown = dict(title="T", body="<p>Text</p>", up=None, before=None, after=None, entries=[["T", "t", "", "", "", 0]])
+    names = (
+        "experiments/people/01_human.html",
+        "lessons/1_basics/01_what_is_prr.html",
+        "your_own_outputs.html",
+    )
+    shown = dict(
+        title="T", body="<p>Text</p>", up=None, before=None, after=None, entries=[["T", "t", "", "", "", 0]]
+    )
     write_report("smoke", site.parent, tmp_path / "site", {name: shown for name in names})
     html = (tmp_path / "site" / "human.html").read_text()
-    assert f'href="{names[0]}"' in html and "lessons.html" not in html and 'href="your_own_outputs.html"' in html
+    assert (
+        f'href="{names[0]}"' in html and "lessons.html" not in html and 'href="your_own_outputs.html"' in html
+    )
     assert f'href="{names[1]}"' in (tmp_path / "site" / "index.html").read_text()
     assert 'href="../../style.css"' in (tmp_path / "site" / names[0]).read_text()
     assert '["T", "t"' in (tmp_path / "site" / "index.js").read_text()

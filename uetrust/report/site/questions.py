@@ -21,7 +21,8 @@ from ...papers.people.tables import PEOPLE_LIMIT
 # %% ../../../nbs/11_report/14_site/00_questions.ipynb #19b4da52
 def trust_sentences(
     overview: pd.DataFrame,  # What people say of four kinds of outputs, from `people_overview`
-    definitions: pd.DataFrame | None = None,  # PRR by definition (rows) and method; None when nobody computed it
+    definitions: pd.DataFrame
+    | None = None,  # PRR by definition (rows) and method; None when nobody computed it
 ) -> list:  # Sentences, the claim first
     "Whether the number that judges an uncertainty score can be trusted."
     answers = overview[overview["kind"] == "answers"].pivot(index="label", columns="series")
@@ -69,9 +70,7 @@ def size_sentences(
     "How many texts a study needs to choose a method, and to name the best."
     own = regret[(regret["pair"] == "pooled") & (regret["metric"] == "people") & regret["held_out"]]
     loss = own.set_index("n")["value"]
-    choice = (
-        f"with 100 translations the choice by people loses {loss[100]:.3f} PRR, with 1,000 it loses {loss[1000]:.3f}."
-    )
+    choice = f"with 100 translations the choice by people loses {loss[100]:.3f} PRR, with 1,000 it loses {loss[1000]:.3f}."
     if sets is None:
         return [f"Hundreds to choose a method well: {choice}"]
     most = sets["n"].max()
