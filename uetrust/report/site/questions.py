@@ -21,15 +21,15 @@ from ...papers.people.tables import PEOPLE_LIMIT
 # %% ../../../nbs/11_report/14_site/00_questions.ipynb #19b4da52
 def trust_sentences(
     overview: pd.DataFrame,  # What people say of four kinds of outputs, from `people_overview`
-    definitions: pd.DataFrame
-    | None = None,  # PRR by definition (rows) and method; None when nobody computed it
+    definitions: pd.DataFrame | None = None,  # PRR by definition and method; None when not computed
 ) -> list:  # Sentences, the claim first
     "Whether the number that judges an uncertainty score can be trusted."
     answers = overview[overview["kind"] == "answers"].pivot(index="label", columns="series")
     system = (answers["value", "token F1"] - answers["value", "people"]).idxmax()
     by_metric, by_people = (answers.loc[system, ("value", judge)] for judge in ("token F1", "people"))
     found = [
-        f"Not by itself: the same score has a PRR of {by_metric:.2f} by a metric and {by_people:.2f} by people.",
+        f"Not by itself: the same score has a PRR of {by_metric:.2f} by a metric and {by_people:.2f} by "
+        f"people.",
         f"The score is the length of an answer by {system}, and the metric is token F1 "
         f"({answers.loc[system, ('n', 'people')]:,.0f} questions).",
     ]
@@ -56,8 +56,8 @@ def metric_sentences(
     texts = overview.loc[overview["kind"] == "summaries", "n"].max()
     return [
         f"None fully: on translations a choice by metrics keeps {kept:.0%} of what people gain over chance.",
-        f"With 100 translations the chosen method loses {people:.3f} PRR when people choose, {metrics:.3f} when "
-        f"metrics do, and {chance:.3f} when chance does.",
+        f"With 100 translations the chosen method loses {people:.3f} PRR when people choose, {metrics:.3f} "
+        f"when metrics do, and {chance:.3f} when chance does.",
         f"Whether a summary is faithful is better told by entailment than by overlap: their Spearman "
         f"correlations with people are {entailed:.2f} and {overlap:.2f} (n = {texts:,.0f}).",
     ]
