@@ -70,7 +70,8 @@ def size_sentences(
     "How many texts a study needs to choose a method, and to name the best."
     own = regret[(regret["pair"] == "pooled") & (regret["metric"] == "people") & regret["held_out"]]
     loss = own.set_index("n")["value"]
-    choice = f"with 100 translations the choice by people loses {loss[100]:.3f} PRR, with 1,000 it loses {loss[1000]:.3f}."
+    small, large = loss[100], loss[1000]
+    choice = f"with 100 translations the choice by people loses {small:.3f} PRR, with 1,000 {large:.3f}."
     if sets is None:
         return [f"Hundreds to choose a method well: {choice}"]
     most = sets["n"].max()
@@ -91,8 +92,8 @@ def paper_sentences(
     if claims is not None:
         holds, firm = (claims["verdict"] == "holds").sum(), (claims["standing"] == "supported").sum()
         found.append(
-            f"Less than it seems: of {len(claims)} sentences of He et al. {holds} hold on the printed numbers, "
-            f"{firm} of them firmly."
+            f"Less than it seems: of {len(claims)} sentences of He et al. {holds} hold on the printed "
+            f"numbers, {firm} of them firmly."
         )
     if cells is not None:
         decided = cells[cells["status"].str.startswith("recomputed")]
@@ -102,8 +103,8 @@ def paper_sentences(
         )
         if "He et al." not in set(decided["paper"]):
             found.append(
-                "None of the numbers of He et al. can be recomputed from data: the scores of single summaries "
-                "were released on a drive that this project has not been able to fetch."
+                "None of the numbers of He et al. can be recomputed from data: the scores of single "
+                "summaries were released on a drive that this project has not been able to fetch."
             )
     return found
 

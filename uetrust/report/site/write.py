@@ -18,12 +18,7 @@ from ... import __version__
 from ...core.checks import json_text
 from ...core.settings import atomic_write, out_dir, root
 from ...papers.he2024.published import correlation_figures
-from uetrust.papers.people.overview import (
-    OUTPUT_KINDS,
-    OVERVIEW_LIMIT,
-    overview_sentences,
-    stored_overview,
-)
+from ...papers.people.overview import OUTPUT_KINDS, OVERVIEW_LIMIT, overview_sentences, stored_overview
 from ..chapters import NULL_HALF_WIDTH, STANDING
 from uetrust.report.page import (
     expected_files,
@@ -176,7 +171,7 @@ def _site_index(
         for row in exhibits().itertuples()
     ]
     pages = [
-        [page["title"], chapter_address(page["id"]), page["question"], page["id"], "", 0] for page in chapters
+        [row["title"], chapter_address(row["id"]), row["question"], row["id"], "", 0] for row in chapters
     ]
     scores = [
         [card["name"], f"{page}.html#{card['name']}", card["summary"].replace("`", ""), card["family"], "", 0]
@@ -188,7 +183,7 @@ def _site_index(
     ]
     return [*named, *pages, *scores, *terms]
 
-
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #t3xtpag1
 def _text_page(
     name: str,  # Markdown file of the project
 ) -> str:  # HTML; '' without the file
