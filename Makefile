@@ -111,7 +111,7 @@ cards: ## Keep what the demo says for the methods' cards and the README
 	$(VENV)/bin/uetrust canaries --write
 	$(PY) scripts/headline.py
 
-docs: $(VENV)/.ready ## Build the documentation site offline into docs/_build/html
+docs: $(VENV)/.ready ## Build the site offline into docs/_build/html: the report of a run, lessons, modules and experiments
 	$(PY) scripts/build_docs.py
 
 browser: docs ## Open every page of the site in Chromium, at two widths and in two schemes (apt-get install chromium)

@@ -1,18 +1,21 @@
-"""build_docs.py [WORK]: the notebooks of nbs/ as a site in WORK/html (default docs/_build), offline.
+"""build_docs.py [WORK]: the report and the notebooks of nbs/ as one site in WORK/html (default docs/_build).
 
-A warning or an outside request fails it.
+Nothing is fetched. A link that leads nowhere and a request to the outside fail it.
 """
 
 import ast
+import base64
+import hashlib
 import html
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
+from functools import cache
 from html.parser import HTMLParser
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 
@@ -27,16 +30,9 @@ RUNS = (
     "and keeps the executed copies under `runs/`."
 )
 
-PLAYGROUND = """# Playground
-
-What moves a prediction-rejection ratio (PRR), and what only seems to.
-Every number equals that of the Python package.
-
-```{raw} html
-<div data-playground></div>
-<noscript><p>The panels need JavaScript.</p></noscript>
-```
-"""
+FIRST = Path("lessons/1_basics/01_what_is_prr.ipynb")
+START = "index your_own_outputs change_one_thing teach_with_it where_things_are where_the_time_goes"
+START = [*START.split(), "what_is_promised"]  # In the order of a first visit, after FIRST
 
 
 # Notebooks
@@ -71,8 +67,12 @@ def public(src):
     return [node for node in ast.parse(src).body if isinstance(node, kinds) and node.name[0] != "_"]
 
 
-def target(node, mod):  # Sphinx folds case: PRR and prr must differ
-    return f"{'class' if isinstance(node, ast.ClassDef) else 'def'}.uetrust.{mod}.{node.name}"
+def defined(src):
+    return [node.name for node in ast.parse(src).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+
+
+def target(node, mod):  # Its place on its page
+    return f"{mod}.{node.name}"
 
 
 # From the source of an exported cell to the page of its functions
@@ -155,8 +155,8 @@ def api(src, mod, bases=MappingProxyType({})):
     def one(node):
         rows = members(node, src, bases) if isinstance(node, ast.ClassDef) else parameters(node, src)
         lines = "\n".join(f"| {md(name)} | {md(meaning)} |" for name, meaning in rows)
-        table = f"{{.params}}\n| Name | Meaning |\n|:--|:--|\n{lines}" if rows else ""
-        head = f"({target(node, mod)})=\n### {md(node.name)}"
+        table = f"<div class=params>\n\n| Name | Meaning |\n|:--|:--|\n{lines}\n\n</div>" if rows else ""
+        head = f'<h3 id="{target(node, mod)}">{node.name}</h3>'
         return "\n\n".join(filter(None, [head, prose(ast.get_docstring(node)), entry(node), table]))
 
     return [one(node) for node in public(src)]
@@ -169,7 +169,7 @@ def linked(text, names, here):
     def one(match):
         at = names.get(match[1], {})
         to = at.get(here) or (len(at) == 1 and next(iter(at.values())))
-        return f"[{match[0]}](#{to})" if to else match[0]
+        return f"[{match[0]}]({to})" if to else match[0]
 
     parts = re.split(r"(^```.*?^```|^#.*?$|\[[^\]]*\]\([^)]*\)|\$\$.*?\$\$)", text, flags=re.M | re.S)
     name = r"(?<!`)`(\w+)(?:\([^`]*\))?`(?!`)"
@@ -181,7 +181,7 @@ def opening(src, mod):
     title, *rest = src.split("\n")
     end = next((i for i, line in enumerate(rest) if line.strip() and not line.startswith(">")), len(rest))
     lead = " ".join(line.lstrip("> ") for line in rest[:end]).strip()
-    parts = [title, lead and "{.lead}\n" + lead, mod and f"Module `uetrust.{mod}`"]
+    parts = [title, lead and f"<div class=lead>\n\n{lead}\n\n</div>", mod and f"Module `uetrust.{mod}`"]
     return "\n\n".join(filter(None, [*parts, "\n".join(rest[end:]).strip()]))
 
 
@@ -195,9 +195,7 @@ def live_panels(cell):
     cell["outputs"] = [out for out in cell.get("outputs", []) if not is_panel(out)]
     for data in (out["data"] for out in panels):
         state = html.escape(data["text/plain"].partition("#")[2])
-        yield new_markdown_cell(
-            f'```{{raw}} html\n<div data-playground="{state}">{data["image/svg+xml"]}</div>\n```'
-        )
+        yield new_markdown_cell(f'<div data-playground="{state}">{data["image/svg+xml"]}</div>')
 
 
 def is_panel(output):
@@ -213,8 +211,8 @@ def cells(cell, mod, names, bases):
     if not cell.source or {"hide", "default_exp", "exporti"} & set(said):
         return []
     if not {"export", "exports"} & set(said):
-        if "hide_input" in said:  # What it shows is text of the page: its links lead to pages
-            cell.metadata |= {"tags": ["remove-input"], "mystnb": {"markdown_format": "myst"}}
+        if "hide_input" in said:
+            cell.metadata["tags"] = ["remove-input"]
         return [cell, *live_panels(cell)]
     if only_imports(cell.source):
         return []
@@ -223,7 +221,7 @@ def cells(cell, mod, names, bases):
 
 
 def convert(nb, names, where=Path("page.ipynb")):
-    "A notebook as the page that Sphinx reads"
+    "A notebook as the cells of its page"
     mod = module(nb)
     first = next((i for i, cell in enumerate(nb.cells) if cell.cell_type == "markdown"), None)
     if first is None or not nb.cells[first].source.startswith("# "):
@@ -236,12 +234,6 @@ def convert(nb, names, where=Path("page.ipynb")):
     bases = private_classes(nb)
     pages = (new for cell in rest for new in cells(cell, mod, names, bases))
     nb.cells = [*map(new_markdown_cell, head), *pages]
-    for i, cell in enumerate(nb.cells):
-        cell["id"] = f"c{i}"
-    nb.metadata = {
-        "kernelspec": {"name": "python3", "display_name": "Python"},
-        "language_info": {"name": "python"},
-    }
     return nb
 
 
@@ -265,59 +257,234 @@ def caption(group):
 
 
 def contents(found):
-    "One hidden table of contents per folder: pages beside the index, lessons, experiments, then the wings"
+    "(caption, pages) of every folder: pages beside the index, lessons, experiments, then the wings"
     groups = {}
     for path in found:
-        if path.name != "index.ipynb":
-            groups.setdefault("/".join(path.parts[:-1]), []).append(path.with_suffix("").as_posix())
+        groups.setdefault("/".join(path.parts[:-1]), []).append(path)
+    groups[""] = sorted(
+        groups.get("", []), key=lambda path: START.index(path.stem) if path.stem in START else 99
+    )
     order = sorted(
         groups, key=lambda g: (g != "", not g.startswith("lessons"), not g.startswith("experiments"), g)
     )
-    return [
-        f"```{{toctree}}\n:hidden:\n:caption: {caption(g)}\n\n" + "\n".join(groups[g]) + "\n```"
-        for g in order
-    ]
+    return [(caption(group), groups[group]) for group in order if groups[group]]
 
 
 def public_names(books):
-    "Name -> module -> anchor of every public function and class"
+    "Name -> module -> address of every public function and class"
     names = {}
-    for nb in books.values():
+    for path, nb in books.items():
         for cell in exported(nb):
             for node in public(bare(cell.source)):
-                names.setdefault(node.name, {})[module(nb)] = target(node, module(nb))
+                names.setdefault(node.name, {})[module(nb)] = f"/{path}#{target(node, module(nb))}"
     return names
 
 
-def write_pages(nbs, out):
-    "All pages of `nbs` as Sphinx sources; files that they link to come along"
-    books = {path: nbformat.read(nbs / path, 4) for path in pages(nbs)}
-    names = public_names(books)
-    for path, nb in books.items():
-        page = convert(nb, names, path)
-        for cell in page.cells:
-            if cell.cell_type == "markdown":
-                cell.source = with_files(cell.source, nbs / path, out)
-        if path == Path("index.ipynb"):
-            page.cells += map(new_markdown_cell, contents([*books, Path("playground.md")]))
-        (out / path).parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(page, out / path)
-    (out / "playground.md").write_text(PLAYGROUND, encoding="utf-8")
-    return list(books)
+# From the cells of a page to HTML
+@cache
+def markdown():
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+    def formula(text, options):
+        from latex2mathml.converter import convert
+
+        return convert(text.strip(), display="block" if options["display_mode"] else "inline")
+
+    parser = MarkdownIt(
+        "commonmark", dict(html=True, highlight=lambda text, lang, _: highlighted(text, lang))
+    )
+    parser.enable("table").use(dollarmath_plugin, renderer=formula, allow_digits=False)
+    return parser
 
 
-def with_files(text, page, out):
-    "Links to files of the repository that are not pages lead to a copy on the site"
+def highlighted(text, lang="python"):
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        lexer = get_lexer_by_name(lang or "text")
+    except ClassNotFound:
+        lexer = get_lexer_by_name("text")
+    shown = highlight(text, lexer, HtmlFormatter(nowrap=True)).rstrip()
+    return re.sub(r'<span class="(?:n|p|w|o)">([^<]*)</span>', r"\1", shown)
+
+
+def slug(text):
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+class Writer:
+    "HTML of the pages; files that they show or link come along, and links that lead nowhere are kept"
+
+    def __init__(self, nbs, books):
+        self.nbs, self.books = nbs, books
+        self.files, self.dead = {}, []
+
+    def file(self, name, content):
+        self.files[name] = content
+        return f"files/pages/{name}"
+
+    def address(self, link, path):
+        "Where a link of a page leads, from the root of the site; None for one that leads elsewhere"
+        to, _, fragment = link.partition("#")
+        if not to or re.match(r"[a-z]+:", link):
+            return None
+        file = (self.nbs / (to[1:] if to[0] == "/" else path.parent / to)).resolve()
+        page = Path(os.path.relpath(file, self.nbs.resolve()))
+        if page in self.books:
+            return address_of(page) + (f"#{fragment}" if fragment else "")
+        if file.is_file():
+            return self.file(file.name, file.read_bytes())
+        self.dead.append(f"{path}: {link} leads nowhere")
+        return None
+
+    def text(self, source, path):
+        "Markdown as HTML, with its links and pictures"
+        parser = markdown()
+        tokens, back = parser.parse(source), "../" * (len(path.parts) - 1)
+        for token in (token for block in tokens for token in [block, *(block.children or [])]):
+            for attribute in ("href", "src"):
+                if attribute in token.attrs and (to := self.address(token.attrs[attribute], path)):
+                    token.attrs[attribute] = back + to
+        for head, inline in zip(tokens, tokens[1:]):
+            if head.type == "heading_open" and head.tag != "h1":
+                head.attrs["id"] = slug(inline.content)
+        shown = parser.renderer.render(tokens, parser.options, {})
+        shown = re.sub(r"<table>.*?</table>", r"<div class=wide>\g<0></div>", shown, flags=re.S)
+        return re.sub(r"<pre><code([^>]*)>(.*?)</code></pre>", code_box, shown, flags=re.S)
+
+    def picture(self, data, path, about):
+        from PIL import Image
+
+        content = base64.b64decode(data)
+        width, height = Image.open(BytesIO(content)).size
+        name = self.file(f"{hashlib.sha256(content).hexdigest()[:16]}.png", content)
+        size = f'width="{width}" height="{height}" alt="Figure: {html.escape(about)}" loading="lazy"'
+        return f'<img src="{"../" * (len(path.parts) - 1)}{name}" {size}>'
+
+    def output(self, out, path, about):
+        "What a cell shows"
+        if out.output_type == "stream":
+            return f"<pre>{plain(out.text)}</pre>"
+        data = out.get("data", {})
+        if "text/markdown" in data:
+            return self.text(data["text/markdown"], path)
+        if "image/png" in data:
+            return self.picture(data["image/png"], path, about)
+        for kind in ("text/html", "image/svg+xml"):
+            if kind in data:
+                return re.sub(r"<style.*?</style>", "", data[kind], flags=re.S)
+        return f"<pre>{plain(data.get('text/plain', ''))}</pre>"
+
+    def cell(self, cell, path, about):
+        "HTML of a cell of `convert`"
+        if cell.cell_type == "markdown":
+            return self.text(cell.source, path)
+        tags = cell.metadata.get("tags", [])
+        source = "" if "remove-input" in tags else code_box(source=highlighted(cell.source))
+        if "hide-input" in tags:
+            named = ", ".join(f"<code>{name}</code>" for name in defined(cell.source))
+            about = f"Source of {named}" if named else "Source"
+            source = f"<details class=source><summary>{about}</summary>{source}</details>"
+        shown = [self.output(out, path, about) for out in merged(cell.get("outputs", []))]
+        return source + "".join(f"<div class=output>{one}</div>" for one in shown)
+
+    def page(self, nb, path):
+        "HTML of all cells of `convert`; a figure is named by the heading above it"
+        shown, about = [], ""
+        for cell in nb.cells:
+            heads = re.findall(r"^#+ (.+)$", cell.source, re.M) if cell.cell_type == "markdown" else []
+            about = heads[-1] if heads else about
+            shown.append(self.cell(cell, path, about))
+        return once("\n".join(shown))
+
+
+def merged(outputs):
+    "Outputs, with streams that follow each other as one"
+    found = []
+    for out in outputs:
+        if found and out.output_type == "stream" == found[-1].output_type:
+            found[-1] = nbformat.from_dict(dict(output_type="stream", text=found[-1].text + out.text))
+        else:
+            found.append(out)
+    return found
+
+
+def code_box(match=None, source=None):
+    return f"<div class=cell><pre class=code>{match[2].rstrip() if match else source}</pre></div>"
+
+
+def plain(text):
+    return html.escape(re.sub(r"\x1b\[[0-9;]*m", "", text).rstrip())
+
+
+def once(page):
+    "The page with every name of a place only once: a second place of a name is numbered"
+    seen = {}
 
     def one(match):
-        file = (page.parent / match[2]).resolve()
-        if file.suffix == ".ipynb" or not file.is_file():
-            return match[0]
-        (out / "files").mkdir(parents=True, exist_ok=True)
-        shutil.copy(file, out / "files" / file.name)
-        return f"{match[1]}(/files/{file.name})"
+        seen[match[1]] = seen.get(match[1], 0) + 1
+        return f'id="{match[1]}-{seen[match[1]]}"' if seen[match[1]] > 1 else match[0]
 
-    return re.sub(r"(\]|!\[[^\]]*\])\((?!https?:|#)([^)\s#]+)\)", one, text)
+    return re.sub(r'id="([^"]*)"', one, page)
+
+
+def address_of(path):
+    return "introduction.html" if path == Path("index.ipynb") else path.with_suffix(".html").as_posix()
+
+
+def title_and_lead(nb):
+    "First line and quotation of a notebook, without marks"
+    title, *rest = next(cell.source for cell in nb.cells if cell.cell_type == "markdown").split("\n")
+    lead = " ".join(line.lstrip("> ") for line in rest if line.startswith(">"))
+    return title.lstrip("# ").replace("`", ""), lead.replace("`", "")
+
+
+def listed(groups, known):
+    "HTML of a list of pages by their folders; `known` has title and lead of each"
+    found = []
+    for name, paths in groups:
+        rows = [(address_of(path), *map(html.escape, known[path])) for path in paths]
+        items = "".join(f'<li><a href="{to}">{title}</a><span>{lead}</span></li>' for to, title, lead in rows)
+        found.append(f'<h2 id="{slug(name)}">{name}</h2><ul class=questions>{items}</ul>')
+    return "".join(found)
+
+
+def entries(nb, path):
+    "What the search field finds of a page: the page, and its functions and classes"
+    to, (title, lead) = address_of(path), title_and_lead(nb)
+    found = [[title, to, lead, "", "", 0]]
+    for node in (node for cell in exported(nb) for node in public(bare(cell.source))):
+        about = (ast.get_docstring(node) or "").partition("\n")[0]
+        found.append([node.name, f"{to}#{target(node, module(nb))}", about, module(nb), "", 0])
+    return found
+
+
+def documentation(nbs):
+    "(File -> what its page shows, files that come along, links that lead nowhere) of the notebooks"
+    books = {path: nbformat.read(nbs / path, 4) for path in pages(nbs)}
+    names, writer, groups = public_names(books), Writer(nbs, books), contents(books)
+    known, found = {path: title_and_lead(nb) for path, nb in books.items()}, {}
+    for path, nb in books.items():
+        found[path] = dict(title=known[path][0], entries=entries(nb, path))
+        found[path]["body"] = writer.page(convert(nb, names, path), path)
+    for name, paths in groups:
+        lessons = paths[0].parts[0] == "lessons"
+        up = (f"{'lessons' if lessons else 'documentation'}.html#{slug(name)}", name)
+        links = [(address_of(path), found[path]["title"]) for path in paths]
+        for path, before, after in zip(paths, [None, *links], [*links[1:], None]):
+            found[path] |= dict(up=up, before=before, after=after)
+    lessons = [group for group in groups if group[1][0].parts[0] == "lessons"]
+    others = [group for group in groups if group not in lessons]
+    if FIRST in books and others:
+        others[0] = (others[0][0], [FIRST, *others[0][1]])
+    for title, shown in {"Lessons": lessons, "Documentation": others}.items():
+        about = dict(title=title, body=f"<h1>{title}</h1>{listed(shown, known)}", entries=[])
+        found[Path(f"{title.lower()}.ipynb")] = about | dict(up=None, before=None, after=None)
+    return {address_of(path): shown for path, shown in found.items()}, writer.files, writer.dead
 
 
 # The finished site
@@ -344,44 +511,40 @@ def outside(site):
     ]
 
 
-def write_results(site):
-    "The report inside the site: of a run, or of what is on file where nothing was run"
+def write_site(site, docs):
+    "The report of a run, or of what is on file where nothing was run, with the pages of the documentation"
     from uetrust.core.settings import out_dir
     from uetrust.report.site.write import write_report
 
     run = next((name for name in ("demo", "smoke") if (out_dir(name) / "report").is_dir()), None)
     with tempfile.TemporaryDirectory() as empty:
-        missing = write_report(run or "demo", None if run else Path(empty), site / "results", "..")
+        missing = write_report(run or "demo", None if run else Path(empty), site, docs)
     said = f"{len(missing)} of its files are missing" if missing else "complete"
-    print(f"results/ shows the run of the profile {run}: {said}" if run else NO_RUN)
+    print(f"the report is that of the profile {run}: {said}" if run else NO_RUN)
 
 
-NO_RUN = "no run is in runs/: results/ shows papers, methods and metrics, and links the stored notebooks"
+NO_RUN = "no run is in runs/: the report shows papers, methods and metrics, and links the stored notebooks"
 
 
-def build(nbs, work, results=False):
-    "Exit status: 0 when the site stands in `work`/html; results: with the report of a run inside"
-    src, site = work / "src", work / "html"
-    for folder in (src, site):
-        shutil.rmtree(folder, ignore_errors=True)
-    found = write_pages(nbs, src)
-    sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-c", ROOT / "docs"]
-    rc = subprocess.call(
-        [*sphinx, *(["-t", "results"] if results else []), "-d", work / "doctrees", src, site],
-        env=os.environ | {"PYTHONHASHSEED": "0"},
-    )
-    if results:
-        write_results(site)
-    bad = outside(site)
+def build(nbs, work):
+    "Exit status: 0 when the site stands in `work`/html"
+    site = work / "html"
+    shutil.rmtree(site, ignore_errors=True)
+    docs, files, dead = documentation(nbs)
+    write_site(site, docs)
+    for name, content in files.items():
+        (site / "files" / "pages").mkdir(parents=True, exist_ok=True)
+        (site / "files" / "pages" / name).write_bytes(content)
+    bad = [*dead, *outside(site)]
     print(*bad, sep="\n", end="\n" if bad else "")
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) / 1e6
-    print(f"{len(found)} pages, {size:.1f} MB: {site / 'index.html'}")
-    return rc or bool(bad)
+    print(f"{len(list(site.rglob('*.html')))} pages, {size:.1f} MB: {site / 'index.html'}")
+    return int(bool(bad))
 
 
 if __name__ == "__main__":
     start = time.time()
     work = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "docs" / "_build"
-    rc = build(ROOT / "nbs", work, results=True)
+    rc = build(ROOT / "nbs", work)
     print(f"{time.time() - start:.0f} s")
     sys.exit(rc)

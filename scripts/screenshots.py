@@ -13,19 +13,20 @@ from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {  # Name of the picture -> page of the site, place on it
-    "first_page": ("results/index.html", "body"),
-    "chapter": ("results/people_sizes.html", "body"),
-    "paper": ("results/paper-he2024.html", "body"),
-    "gallery": ("results/methods.html", "body"),
+    "first_page": ("index.html", "body"),
+    "chapter": ("cross--bulletin.html", "body"),
+    "paper": ("paper-he2024.html", "body"),
+    "gallery": ("methods.html", "body"),
     "lesson": ("lessons/1_basics/01_what_is_prr.html", "[data-playground]"),
 }
-WIDTHS, HEIGHT = (1280, 390), 900  # Of the windows, in pixels
+WINDOWS, HEIGHT = {1280: "light", 390: "dark"}, 900  # Widths in pixels and their schemes
 SHOWN, GAP = 560, 16  # Height of a picture, and the space between its two halves
 
 
-def shot(page, width, place):
-    "What a window of one width shows"
+def shot(page, width, scheme, place):
+    "What a window of one width shows in a scheme"
     page.set_viewport_size(dict(width=width, height=HEIGHT))
+    page.emulate_media(color_scheme=scheme)
     page.reload()
     page.evaluate(
         "place => document.querySelector(place).scrollIntoView({behavior: 'instant', block: 'start'})", place
@@ -54,10 +55,10 @@ def main(site=ROOT / "docs" / "_build" / "html", folder=ROOT / "docs" / "screens
     Path(folder).mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(color_scheme="light")
+        page = browser.new_page()
         for name, (address, place) in PAGES.items():
             page.goto((Path(site).resolve() / address).as_uri())
-            picture = side_by_side([shot(page, width, place) for width in WIDTHS])
+            picture = side_by_side([shot(page, *window, place) for window in WINDOWS.items()])
             picture.save(Path(folder) / f"{name}.webp", quality=60, method=6)
         browser.close()
 

@@ -6,7 +6,18 @@ import sys
 
 import pytest
 
-from tests.helpers.browser import SITE, chromium, link_problems, missing, page_problems, text_problems
+from tests.helpers.browser import (
+    FURNITURE,
+    OVERFLOW,
+    SITE,
+    WIDTHS,
+    accessibility,
+    chromium,
+    link_problems,
+    missing,
+    page_problems,
+    text_problems,
+)
 
 FIRST_PAGE = 1_000_000  # Bytes that the first page may load before anybody scrolls
 
@@ -98,11 +109,27 @@ def test_a_page_of_the_site(watched, page):
     assert text_problems(watched, SITE / page) == []
 
 
+def pages_with_parts():
+    return [page for page in site_pages() if 'class="parts"' in (SITE / page).read_text()]
+
+
 @pytest.mark.browser
-@pytest.mark.parametrize("page", one_of_each_folder())
-def test_what_all_pages_share(watched, page):
-    "Navigation and the colours of code, on one page of each folder"
+@pytest.mark.parametrize("page", sorted({"index.html", *pages_with_parts(), *one_of_each_folder()}))
+def test_a_page_whole_at_both_widths_and_in_both_schemes(watched, page):
+    "Navigation and the colours of code, on the first pages, those with parts, and one page of each folder"
     assert page_problems(watched, SITE / page) == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", pages_with_parts())
+def test_every_part_of_a_page_fits_when_it_is_chosen(watched, page):
+    for width in WIDTHS:
+        shown = watched.open(SITE / page, width)
+        for name in shown.locator(".pick a").all_inner_texts():
+            shown.get_by_role("link", name=name, exact=True).click()
+            assert shown.locator(".parts > section:visible").count() == 1
+            found = [*shown.evaluate(OVERFLOW), *accessibility(shown, None, FURNITURE), *watched.wrong]
+            assert found == [], (width, name)
 
 
 @pytest.mark.browser

@@ -33,7 +33,7 @@ def test_every_picture_is_shown_with_a_sentence():
 
 def test_the_script_says_what_is_missing(tmp_path):
     ran = subprocess.run([sys.executable, SCRIPT, tmp_path, tmp_path], capture_output=True, text=True)
-    assert ran.returncode == 1 and "lacks results/index.html" in ran.stderr and "make docs" in ran.stderr
+    assert ran.returncode == 1 and "lacks index.html" in ran.stderr and "make docs" in ran.stderr
 
 
 def test_the_script_makes_a_picture_of_every_page_at_both_widths(tmp_path):

@@ -48,7 +48,16 @@ def js(watched):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    return write_playground(tmp_path_factory.mktemp("playground"))
+    "A page with nothing but the playground"
+    folder = tmp_path_factory.mktemp("playground")
+    write_playground(folder)
+    page = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Playground</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
+    <style>html {color-scheme: light dark} body {margin: 0; background: light-dark(#fff, #17191d)}</style>
+    <link rel="stylesheet" href="playground.css"><script src="playground.js" defer></script></head>
+    <body><main><h1 style="color: light-dark(#000, #fff)">Playground</h1><div data-playground></div></main>"""
+    (folder / "playground.html").write_text(page)
+    return folder / "playground.html"
 
 
 def differs(ours, theirs, tolerance=TOLERANCE):

@@ -254,14 +254,19 @@ def _write_translations(pair, split, path):  # Columns for an external metric, n
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #f1nd0001
 def _exhibit_lines(row):  # Lines printed for one table or figure
-    from uetrust.report.site.exhibits import exhibit_command, exhibit_name, exhibit_status
+    from uetrust.report.site.exhibits import (
+        chapter_address,
+        exhibit_command,
+        exhibit_name,
+        exhibit_status,
+    )
 
     yield f"{exhibit_name(row)}: {row.shows}"
     yield f"  status    {exhibit_status(row)}"
     own = ("", row.notebook, row.chapter, row.files)
     live = ("live ", row.live_notebook, row.live_chapter, row.live_files)
     for mark, notebook, chapter, files in [own, live] if row.live_chapter else [own]:
-        page = f"runs/<profile>/report/{chapter}.html" if chapter else ""
+        page = f"runs/<profile>/report/{chapter_address(chapter)}" if chapter else ""
         lines = dict(page=page, notebook=notebook, files=files, command=exhibit_command(notebook, chapter))
         yield from (f"  {mark + name:<14}{text}" for name, text in lines.items() if text)
 

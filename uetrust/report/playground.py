@@ -109,22 +109,12 @@ def playground_script() -> str:  # Shows a panel wherever a page has an element 
 # %% ../../nbs/11_report/13_playground.ipynb #3db78bad-1
 def write_playground(
     folder: Path,  # Folder to write to, created when missing
-    back: str = "",  # Address of a link back to the report; no link when empty
-) -> Path:  # playground.html: all panels, without a request to anywhere
-    "Playground as one page that opens from disk."
-    nav = f'<nav><a href="{escape(back)}">Back to the report</a></nav>' if back else ""
-    parts = {
-        "{{ style }}": playground_file("style.css"),
-        "{{ script }}": playground_script(),
-        "{{ nav }}": nav,
-    }
-    page = playground_file("page.html")
-    for mark, text in parts.items():
-        page = page.replace(mark, text)
+):
+    "Files that show a panel wherever a page has an element with `data-playground`: playground.js and .css."
     Path(folder).mkdir(parents=True, exist_ok=True)
-    with atomic_write(Path(folder) / "playground.html") as path:
-        path.write_text(page, encoding="utf-8")
-    return Path(folder) / "playground.html"
+    for name, text in {".js": playground_script(), ".css": playground_file("style.css")}.items():
+        with atomic_write(Path(folder) / f"playground{name}") as path:
+            path.write_text(text, encoding="utf-8")
 
 # %% ../../nbs/11_report/13_playground.ipynb #d88d6932
 def _bar(number, top):  # From 0 at x=440 to -1 and 1, 90 units away

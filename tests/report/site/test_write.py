@@ -6,10 +6,12 @@ import shlex
 import shutil
 from html.parser import HTMLParser
 
+from tests.helpers.browser import page_problems
 from tests.helpers.sites import COUNTS, EVIL
 from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
 from uetrust.cli.command import APP
-from uetrust.report.site.write import GROUPS, MENU, _grouped_chapters, _neighbours, write_report
+from uetrust.report.site.questions import SITE_QUESTIONS
+from uetrust.report.site.write import GROUPS, MENU, _grouped_chapters, _menu, _neighbours, write_report
 
 
 # The pages
@@ -42,7 +44,7 @@ def test_code_and_emphasis_of_a_text_are_shown_as_such_and_nothing_else_is(site)
 def test_texts_of_data_sets_stay_text(site):
     for path in site.glob("*.html"):
         assert "alert(" not in path.read_text().replace("&lt;script&gt;alert(", ""), path.name
-        assert Page(path).scripts == 2 or path.name == "playground.html", path.name
+        assert Page(path).scripts == 1 + (path.name == "playground.html"), path.name
     assert (site / "human.html").read_text().count("&lt;script&gt;") >= 8
     assert "<script>" not in (site / "index.js").read_text()
 
@@ -97,20 +99,22 @@ def test_images_have_a_size_and_a_sentence(site):
 
 def test_the_first_page_is_small_and_says_the_finding_with_its_interval(site):
     html = (site / "index.html").read_text()
-    loaded = [html.encode(), *((site / name).read_bytes() for name in ("style.css", "site.js", "index.js"))]
+    loaded = [html.encode(), *((site / name).read_bytes() for name in ("style.css", "site.js"))]
     loaded += [(site / image["src"]).read_bytes() for image in Page(site / "index.html").images]
     assert sum(map(len, loaded)) < 1_000_000 and html.count("<figure") == 1
-    assert re.search(r'class="answer">Token F1 makes the length.*?\d\.\d+ \[\d\.\d+, \d\.\d+\]', html)
+    assert html.count("<h2>") >= len(SITE_QUESTIONS) and "class=answer>Not by itself: " in html
+    assert re.search(r"Token F1 makes the length.*?\d\.\d+ \[\d\.\d+, \d\.\d+\]", html)
 
 
-def test_the_first_page_says_what_prr_is_and_the_playground_leads_back(site):
+def test_the_first_page_says_what_prr_is(site):
     assert 'href="glossary.html#prr">prediction-rejection ratio</a>' in (site / "index.html").read_text()
     assert "prr" in Page(site / "glossary.html").ids
-    assert Page(site / "playground.html").links.count("index.html") == 1
 
 
 def test_every_page_of_the_menu_is_there_and_every_paper_has_all_its_rows(site):
-    for address, _ in MENU:
+    shown = _menu(docs={})
+    assert len(shown) == len({name for _, name in MENU}) - 2  # Lessons and Documentation are not there
+    for address, _ in shown:
         assert (site / address.partition("#")[0]).exists()
     for paper, counts in COUNTS.items():
         assert (site / f"paper-{paper}.html").read_text().count('<tr class="item"') == sum(counts)
@@ -131,12 +135,25 @@ def test_the_same_report_twice_is_the_same(site, tmp_path):
     assert {path.name: path.read_bytes() for path in site.iterdir() if path.is_file()} == before
 
 
-def test_a_report_inside_the_documentation_links_to_it(site, tmp_path):
-    write_report("smoke", site.parent, tmp_path / "results", "..")
-    html = (tmp_path / "results" / "human.html").read_text()
-    assert 'href="../experiments/people/01_human.html"' in html and 'href="../index.html"' in html
-    assert "make docs" not in (tmp_path / "results" / "index.html").read_text()
-    assert "make docs" in (site / "index.html").read_text()
+def test_a_report_links_the_pages_of_the_documentation_that_are_there(site, tmp_path):
+    names = (
+        "experiments/people/01_human.html",
+        "lessons/1_basics/01_what_is_prr.html",
+        "your_own_outputs.html",
+    )
+    shown = dict(
+        title="T", body="<p>Text</p>", up=None, before=None, after=None, entries=[["T", "t", "", "", "", 0]]
+    )
+    write_report("smoke", site.parent, tmp_path / "site", {name: shown for name in names})
+    html = (tmp_path / "site" / "human.html").read_text()
+    assert (
+        f'href="{names[0]}"' in html and "lessons.html" not in html and 'href="your_own_outputs.html"' in html
+    )
+    assert f'href="{names[1]}"' in (tmp_path / "site" / "index.html").read_text()
+    assert 'href="../../style.css"' in (tmp_path / "site" / names[0]).read_text()
+    assert '["T", "t"' in (tmp_path / "site" / "index.js").read_text()
+    assert "make docs" not in (tmp_path / "site" / "index.html").read_text()
+    assert "make docs" in (site / "index.html").read_text() and not (site / "notebook.css").exists()
 
 
 def test_a_chapter_leads_to_those_before_and_after_it_in_its_group():
@@ -159,3 +176,37 @@ def test_a_long_table_is_searched_on_its_page(site, watched):
     shown = page.locator("details .filtered tr.item:visible").all_inner_texts()
     assert [row.split()[0] for row in shown] == ["text3", *(f"text{i}" for i in range(30, 40))]
     assert page.locator("details .filtered output").inner_text() == "11 of 40" and watched.wrong == []
+
+
+def test_chapters_of_one_kind_share_a_page_and_the_address_keeps_the_choice(tmp_path, watched):
+    "Without a choice the first is shown; the list marks the one that is shown"
+    from uetrust.report.chapters import save_page
+
+    for name in ("tiny-bart", "tiny-t5"):
+        save_page(f"cross--bulletin--{name}", tmp_path, f"Title {name}", [f"Answer {name}."])
+    write_report("demo", tmp_path)
+    folder = tmp_path / "report"
+    assert not list(folder.glob("cross--bulletin--*")) and 'href="cross--bulletin.html"' in (
+        (folder / "index.html").read_text()
+    )
+    index = json.loads((folder / "index.js").read_text().removeprefix("const INDEX = ").rstrip(";\n"))
+    assert ["Title tiny-t5", "cross--bulletin.html#tiny-t5"] in [entry[:2] for entry in index]
+    assert 'href="cross--bulletin.html#tiny-bart"' in (folder / "paper-he2024.html").read_text()
+    page = watched.open(folder / "cross--bulletin.html")
+    for name, other in (("tiny-bart", "tiny-t5"), ("tiny-t5", "tiny-bart")):
+        assert page.locator(f"#{name}").is_visible() and not page.locator(f"#{other}").is_visible()
+        assert page.locator(".pick [aria-current]").all_inner_texts() == [name]
+        page.locator(".pick a", has_text="tiny-t5").click()
+    page.goto("about:blank")
+    page.goto((folder / "cross--bulletin.html").as_uri() + "#tiny-t5")
+    assert page.locator(".pick [aria-current]").all_inner_texts() == ["tiny-t5"]
+    assert page_problems(watched, folder / "cross--bulletin.html") == []
+
+
+def test_the_index_is_fetched_when_somebody_searches(site, watched):
+    page = watched.open(site / "index.html")
+    assert not any("index.js" in name for name in watched.sizes)
+    page.locator("#q").fill("figure 23")
+    page.locator("#found a").first.wait_for()
+    assert page.locator("#found a").first.get_attribute("href").endswith("paper-he2024.html#figure23")
+    assert watched.wrong == []

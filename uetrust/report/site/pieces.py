@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['HEAT_ROWS', 'HEAT_COLUMNS', 'LARGE_MATRIX', 'SVG_BYTES', 'PIXELS', 'TABLE_ROWS', 'Site', 'notebook_of',
-           'chapter_question', 'page_source', 'chapter_page', 'printed_table_page']
+           'chapter_question', 'page_source', 'chapter_page', 'chapter_pages', 'printed_table_page']
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #5d7c61c8
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ import pandas as pd
 from ...core.settings import root
 from ...papers.he2024.published import correlation_figures
 from ..chapters import shuffled_count, table_conclusion, table_title
-from .exhibits import exhibit_command
+from .exhibits import chapter_place, exhibit_command
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #f85cfd3e
 def _pair_finding(pairs):  # Columns label_a, label_b, rho
@@ -130,7 +131,7 @@ class _SiteFolder:
         self,
         out,  # Folder of the run
         folder,  # Folder of the report
-        docs: str = "",  # Relative address of the documentation, when the report lies inside it
+        docs=(),  # Pages of the documentation that lie beside the report
     ):
         self.out, self.folder, self.docs = Path(out), Path(folder), docs
         self._workers, self._drawings = ThreadPoolExecutor(), []
@@ -186,9 +187,8 @@ class Site(_SiteFolder):
         notebook: str,  # Path in the project
     ) -> str:  # Address of its page in the documentation; '' without one
         "Address of the documentation page of a notebook."
-        if not (self.docs and notebook.startswith("nbs/") and notebook.endswith(".ipynb")):
-            return ""
-        return f"{self.docs}/{notebook.removeprefix('nbs/').removesuffix('.ipynb')}.html"
+        page = notebook.removeprefix("nbs/").replace(".ipynb", ".html")
+        return page if page in self.docs else ""
 
     def _drawing(self, stem):  # SVG where it is small, else lossless WebP, which takes half the space of PNG
         svg, png = self.out / f"{stem}.svg", self.out / f"{stem}.png"
@@ -232,15 +232,18 @@ def notebook_of(
     return found[0].relative_to(root()).as_posix() if found else ""
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #e586b0b1-1
+@cache
+def _opening_of(notebook):  # First text of a notebook
+    cells = json.loads((root() / notebook).read_text(encoding="utf-8"))["cells"]
+    return next("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown").splitlines()
+
+
 def chapter_question(
     notebook: str,  # Path in the project
 ) -> str:  # '' without a notebook
     "Question of a chapter: the quotation that opens its notebook."
-    if not notebook:
-        return ""
-    cells = json.loads((root() / notebook).read_text(encoding="utf-8"))["cells"]
-    first = next("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    return " ".join(line.lstrip("> ").strip() for line in first.splitlines() if line.startswith(">"))
+    lines = _opening_of(notebook) if notebook else []
+    return " ".join(line.lstrip("> ").strip() for line in lines if line.startswith(">"))
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #e586b0b1-2
 def page_source(
@@ -260,7 +263,7 @@ def page_source(
     )
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #617c43e0
-TABLE_ROWS = 10_000  # Rows of a table on its page; the CSV file holds all
+TABLE_ROWS = 500  # Rows of a table on its page; the CSV file holds all
 
 
 def _cell_text(
@@ -304,6 +307,24 @@ def chapter_page(
         tables=[_table(site, *item) for item in chapter["tables"].items()],
         source=source,
     )
+
+# %% ../../../nbs/11_report/14_site/03_pieces.ipynb #93c4d5ed
+def chapter_pages(
+    chapters: list,  # From `chapter_page`
+) -> list:  # One of each kind; where it has several, they are its `parts`, with part and label
+    "Pages of chapters: one of each kind."
+    kinds = {}
+    for chapter in chapters:
+        kinds.setdefault(chapter_place(chapter["id"])[0], []).append(chapter)
+    found = []
+    for name, same in kinds.items():
+        page = same[0] | dict(parts=[])
+        if name != page["id"]:
+            parts = [(chapter, chapter_place(chapter["id"])[1]) for chapter in same]
+            parts = [chapter | dict(part=part, label=part.replace("_", ", ")) for chapter, part in parts]
+            page = page | dict(id=name, title=_opening_of(page["source"]["notebook"])[0][2:], parts=parts)
+        found.append(page)
+    return found
 
 # %% ../../../nbs/11_report/14_site/03_pieces.ipynb #983db56f
 def _printed_figure(site, number, stem):  # A correlation figure with what is significant in it

@@ -18,29 +18,29 @@ from ... import __version__
 from ...core.checks import json_text
 from ...core.settings import atomic_write, out_dir, root
 from ...papers.he2024.published import correlation_figures
-from ...papers.people.overview import OUTPUT_KINDS, overview_sentences, stored_overview
+from ...papers.people.overview import OUTPUT_KINDS, OVERVIEW_LIMIT, overview_sentences, stored_overview
 from ..chapters import NULL_HALF_WIDTH, STANDING
 from uetrust.report.page import (
-    OPENING,
     expected_files,
     missing_files,
     notebooks_without_data,
-    opening_parts,
     overview_figure,
     run_summary,
 )
 from ..playground import write_playground
 from ..plots import VERDICT_COLORS, save_figure
-from .exhibits import EXHIBIT_STATUS, PAPERS, exhibit_name, exhibits
+from .exhibits import EXHIBIT_STATUS, PAPERS, chapter_address, exhibit_name, exhibits
 from .gallery import COSTS, gallery
 from uetrust.report.site.pieces import (
     Site,
     chapter_page,
+    chapter_pages,
     chapter_question,
     notebook_of,
     page_source,
     printed_table_page,
 )
+from .questions import SITE_QUESTIONS, question_answers
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #70074dd8
 LIVE = "live on what is at hand"  # Status of an exhibit that has a page with models, texts or scores at hand
@@ -53,7 +53,7 @@ def _place(site, notebook, chapter, files, pages):  # What the run has of an exh
     made = [(address, name) for address, name in there if address]
     executed = page_source(site, chapter, "demo")["executed"] if chapter else ""
     missing = "" if chapter in pages or not chapter else "not made by this run"
-    page = f"{chapter}.html" if chapter in pages else ""
+    page = chapter_address(chapter) if chapter in pages else ""
     return dict(
         page=page, notebook=site.page_of(notebook) or executed, source=notebook, files=made, missing=missing
     )
@@ -97,26 +97,24 @@ def _paper_summary(
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #fce9d9f6
 def _first_finding(
     site: Site,  # Folder of the report
-    parts: list,  # Studies of the opening, from `opening_parts`
     chapters: list,  # Chapters of the report, from `chapter_page`
+    without_data: dict,  # Notebook -> what was missing, from `notebooks_without_data`
 ) -> dict:  # title, sentences, limit, figure, page, why
     "What people say of four kinds of outputs: of this run, or of the stored numbers."
-    own = next((part for part in parts if part["study"] == "people_overview"), None)
+    found = dict(title="What people and metrics say", limit=OVERVIEW_LIMIT, why="", page="")
     chapter = next((chapter for chapter in chapters if chapter["id"] == "people_overview"), None)
-    about = next(part for part in OPENING if part.study == "people_overview")
-    found = dict(title=about.title, limit=about.limit, why="", page="")
-    if own and own["sentence"] and chapter:
+    if chapter:
         figure = chapter["figures"][0] if chapter["figures"] else None
-        sentences = [own["sentence"], *chapter["text"]][: len(OUTPUT_KINDS)]
+        sentences = [chapter["answer"], *chapter["text"]][: len(OUTPUT_KINDS)]
         return found | dict(sentences=sentences, figure=figure, page="people_overview.html")
     rows = stored_overview()
     with TemporaryDirectory() as folder:
         save_figure(overview_figure(rows), Path(folder) / "stored" / "people")
-        inside = Site(folder, site.folder, site.docs)
+        inside = Site(folder, site.folder)
         figure = inside.figure("stored/people", "Four kinds of outputs, stored numbers", "One panel each")
         inside.finish()
     sentences = list(overview_sentences(rows).values())
-    return found | dict(sentences=sentences, figure=figure, why=own["why"] if own else "")
+    return found | dict(sentences=sentences, figure=figure, why=without_data.get("people_overview", ""))
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #c8857a03
 GROUPS = {  # Folder of the experiment notebooks -> heading
@@ -172,7 +170,9 @@ def _site_index(
         ]
         for row in exhibits().itertuples()
     ]
-    pages = [[page["title"], f"{page['id']}.html", page["question"], page["id"], "", 0] for page in chapters]
+    pages = [
+        [row["title"], chapter_address(row["id"]), row["question"], row["id"], "", 0] for row in chapters
+    ]
     scores = [
         [card["name"], f"{page}.html#{card['name']}", card["summary"].replace("`", ""), card["family"], "", 0]
         for page, found in cards.items()
@@ -183,7 +183,7 @@ def _site_index(
     ]
     return [*named, *pages, *scores, *terms]
 
-
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #t3xtpag1
 def _text_page(
     name: str,  # Markdown file of the project
 ) -> str:  # HTML; '' without the file
@@ -280,9 +280,8 @@ def _run_content(
     expected, missing = expected_files(name), missing_files(name, site.out)
     without_data = notebooks_without_data(name, site.out)
     chapters = [chapter_page(site, page, name) for page in _chapter_names(expected, site, without_data)]
-    groups = _grouped_chapters(chapters)
+    groups = _grouped_chapters(chapter_pages(chapters))
     has_claims = expected["claims"] and not any(path.startswith("claims/") for path in missing)
-    parts = opening_parts(chapters, expected["pages"], without_data)
     return dict(
         missing=missing,
         lacks=without_data,
@@ -290,22 +289,33 @@ def _run_content(
         chapters=list(_neighbours(groups)),
         tables=list(_printed_pages(site, expected, missing, name)),
         claims=_claims(site) if has_claims else None,
-        finding=_first_finding(site, parts, chapters),
-        opening=[part for part in parts if part["study"] != "people_overview"],
-        headline=next((page["answer"] for page in chapters if page["id"] == "cells"), ""),
+        finding=_first_finding(site, chapters, without_data),
+        answers=question_answers(site.out),
+        titles={page["id"]: page["title"] for page in chapters},
     )
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #9c58d833
-MENU = [
-    ("index.html#chapters", "Questions"),
+MENU = [  # Address, name; a page of the documentation is named where it is there, and wins over one before it
+    ("index.html", "Questions"),
     ("papers.html", "Papers"),
     ("methods.html", "Methods"),
     ("metrics.html", "Metrics"),
+    ("lessons.html", "Lessons"),
+    ("start.html#engineer", "Your scores"),
+    ("your_own_outputs.html", "Your scores"),
     ("playground.html", "Playground"),
-    ("start.html", "Quick starts"),
     ("glossary.html", "Glossary"),
-    ("changelog.html", "Changelog"),
+    ("documentation.html", "Documentation"),
 ]
+_DOCUMENTED = {"lessons.html", "your_own_outputs.html", "documentation.html"}
+
+
+def _menu(
+    docs,  # Pages of the documentation
+) -> list:  # (address, name)
+    "Entries of the header that lead to a page."
+    shown = {title: address for address, title in MENU if address in docs or address not in _DOCUMENTED}
+    return [(address, title) for title, address in shown.items()]
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #9c58d833-1
 def _environment():
@@ -314,6 +324,7 @@ def _environment():
     settings = dict(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment = Environment(loader=PackageLoader("uetrust.report"), **settings)
     environment.filters["marked"] = _marked_text
+    environment.globals["chapter_address"] = chapter_address
     return environment
 
 
@@ -374,8 +385,7 @@ def _run_page(site, summary):
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #9c58d833-3
 def _pages(site, content, cards, name):  # (file, template, what it shows) of every page but the first
-    made = {page["id"] for kind in ("chapters", "tables") for page in content[kind]}
-    made |= {"methods", "metrics"} | ({"claims"} if content["claims"] else set())
+    made = set(content["made"])
     yield from _paper_pages(site, content, made)
     for kind, template in (("chapters", "chapter.html"), ("tables", "table.html")):
         yield from ((f"{page['id']}.html", template, dict(page=page)) for page in content[kind])
@@ -390,6 +400,7 @@ def _pages(site, content, cards, name):  # (file, template, what it shows) of ev
         dict(terms=[term | _term_page(term, made) for term in _glossary_terms()]),
     )
     yield "start.html", "start.html", dict(citation=_citation(), papers=list(PAPERS.values()))
+    yield "playground.html", "playground.html", {}
     yield (
         "changelog.html",
         "text.html",
@@ -404,7 +415,7 @@ _NO_CHANGELOG = (
 
 
 def _term_page(term, made):  # A term links a page that is there
-    return dict(page=f"{term['page']}.html" if term["page"] in made else "")
+    return dict(page=chapter_address(term["page"]) if term["page"] in made else "")
 
 
 def _script_json(values):  # JSON in which no text can end a script
@@ -412,39 +423,52 @@ def _script_json(values):  # JSON in which no text can end a script
 
 # %% ../../../nbs/11_report/14_site/04_write.ipynb #9c58d833-4
 def _write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
+def _names_of(content):  # Chapters, tables and galleries that have a place on the site
+    named = [*content["titles"], *(page["id"] for page in content["tables"]), "methods", "metrics"]
+    return [*named, *(["claims"] if content["claims"] else [])]
+
+
+def _render(environment, shared, folder, file, template, shown):
+    shown = shared | dict(here=file, base="../" * file.count("/")) | shown
+    _write(folder / file, environment.get_template(template).render(**shown))
+
+
+def _write_shared(environment, folder, docs, entries):  # What pages load
+    for file in ("style.css", "site.js", *(["notebook.css"] if docs else [])):
+        _write(folder / file, environment.loader.get_source(environment, file)[0])
+    _write(folder / "index.js", f"const INDEX = {_script_json(entries)};\n")
+    write_playground(folder)
+
+# %% ../../../nbs/11_report/14_site/04_write.ipynb #wr1te0rp
 def write_report(
     name: str = "demo",  # Name of the profile
     out: Path = None,  # Folder of the run; runs/<profile> when None
     folder: Path = None,  # Folder of the report; report/ in the folder of the profile when None
-    docs: str = "",  # Relative address of the documentation, where the report lies inside it
+    docs: dict = None,  # File -> what the template notebook.html shows, of pages beside the report
 ) -> list:  # Files that should exist but do not; empty when the run is complete
     "Write the pages of a report, index.html last, and summary.json from the files of a run."
-    out = Path(out or out_dir(name))
+    out, docs = Path(out or out_dir(name)), docs or {}
     site, environment = Site(out, folder or out / "report", docs), _environment()
     site.clear()
     content = _run_content(name, site) | dict(summary=run_summary(name, out))
+    content["made"] = _names_of(content)
     cards = dict(methods=gallery("ue"), metrics=gallery("nlg"))
-    shared = dict(profile=name, docs=docs, menu=MENU, level=NULL_HALF_WIDTH, lessons=_lessons(), **content)
-    shared |= dict(count=len(content["chapters"]) + len(content["tables"]))
-
-    def render(file, template, shown):
-        _write(
-            site.folder / file, environment.get_template(template).render(**shared | dict(here=file) | shown)
-        )
-
-    for file in ("style.css", "site.js"):
-        _write(site.folder / file, environment.loader.get_source(environment, file)[0])
-    index = _site_index(content["chapters"], cards)
-    _write(site.folder / "index.js", f"const INDEX = {_script_json(index)};\n")
+    shared = dict(profile=name, docs=docs, menu=_menu(docs), level=NULL_HALF_WIDTH, lessons=_lessons())
+    shared |= content | dict(count=len(content["titles"]) + len(content["tables"]), questions=SITE_QUESTIONS)
+    documented = [entry for page in docs.values() for entry in page["entries"]]
+    chapters = [part for page in content["chapters"] for part in page["parts"] or [page]]
+    _write_shared(environment, site.folder, docs, [*_site_index(chapters, cards), *documented])
     for page in _pages(site, content, cards, name):
-        render(*page)
-    write_playground(site.folder, "index.html")
+        _render(environment, shared, site.folder, *page)
+    for file, shown in docs.items():
+        _render(environment, shared, site.folder, file, "notebook.html", shown)
     summary = content["summary"] | dict(missing=content["missing"])
     _write(site.folder / "summary.json", json_text(summary) + "\n")
     site.finish()
-    render("index.html", "index.html", {})
+    _render(environment, shared, site.folder, "index.html", "index.html", {})
     return content["missing"]

@@ -4,6 +4,7 @@ const SKIPPED = new Set("of the in a and et al 2023 2024 paper".split(" "));
 const words = text => text.toLowerCase().replace(/'/g, "").match(/[a-z]+\d*(?:-\d+)?|[0-9]+/g) || [];
 
 // Enlarged figures: a link without this script, a dialog with it
+const BASE = document.currentScript.src.replace(/[^/]*$/, "");
 const box = document.getElementById("zoom"), inside = box.querySelector("div");
 document.addEventListener("click", event => {
   const link = event.target.closest("a.zoom");
@@ -44,13 +45,22 @@ function nearest(text) {
 const field = document.getElementById("q"), list = document.getElementById("found");
 function item(label, address, shows) {
   const li = document.createElement("li"), link = document.createElement(address ? "a" : "span");
-  if (address) link.href = address;
+  if (address) link.href = BASE + address;
   link.textContent = label;
   li.append(link);
   if (shows) li.append(Object.assign(document.createElement("span"), {textContent: shows}));
   return li;
 }
-function search() {
+let loading = null;
+function load() {  // The index is large: it comes when somebody searches
+  loading ||= new Promise(done => {
+    const script = Object.assign(document.createElement("script"), {src: `${BASE}index.js`, onload: done});
+    document.head.append(script);
+  });
+  return loading;
+}
+async function search() {
+  await load();
   const text = field.value.trim(), found = answers(text);
   list.hidden = !text;
   if (found.length) {
@@ -61,13 +71,15 @@ function search() {
     list.replaceChildren(item(`Nothing answers to this.${near.length ? " Nearest: " + near.join(", ") : ""}`));
   }
 }
+field.addEventListener("focus", load);
 field.addEventListener("input", search);
 document.addEventListener("keydown", event => { if (event.key === "Escape") list.hidden = true; });
 document.getElementById("find").addEventListener("submit", event => {
   event.preventDefault();
-  search();
-  const first = list.querySelector("a");
-  if (first) location.href = first.href;
+  search().then(() => {
+    const first = list.querySelector("a");
+    if (first) location.href = first.href;
+  });
 });
 
 // Lists that can be filtered
@@ -95,3 +107,37 @@ function open() {
 }
 addEventListener("hashchange", open);
 open();
+
+// The part of a page that is shown is marked in the list of its parts
+function mark() {
+  const parts = [...document.querySelectorAll(".parts > section")];
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const shown = parts.find(part => part.contains(target)) || parts[0];
+  for (const link of document.querySelectorAll(".pick a")) {
+    if (link.hash === `#${shown.id}`) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+addEventListener("hashchange", mark);
+mark();
+
+// What is wider than its box can be scrolled by keyboard, and says what it is
+function reachable() {
+  for (const box of document.querySelectorAll("main pre, .output, .wide")) {
+    if (box.scrollWidth > box.clientWidth) {
+      for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "Wide content, scrolls sideways"]])
+        box.setAttribute(name, value);
+    }
+  }
+}
+addEventListener("load", reachable);
+addEventListener("resize", reachable);
+document.addEventListener("toggle", reachable, true);
+
+// Code can be copied
+for (const code of document.querySelectorAll("pre.code")) {
+  const button = Object.assign(document.createElement("button"), {textContent: "Copy", className: "copy", type: "button"});
+  const text = code.textContent;
+  button.addEventListener("click", () => navigator.clipboard.writeText(text).then(() => { button.textContent = "Copied"; }));
+  code.after(button);
+}

@@ -512,7 +512,7 @@ export function mountPage(root) { // All panels, one at a time; the address says
 }
 
 export function mountAll() { // Every element of a page that asks for the playground or for a panel of it
-  const script = document.currentScript.src, page = script && new URL("../playground.html", script).href;
+  const script = document.currentScript.src, page = script && new URL("playground.html", script).href;
   for (const root of document.querySelectorAll("[data-playground]")) {
     const asked = root.dataset.playground;
     if (!asked) { mountPage(root); continue; }
