@@ -189,7 +189,8 @@ def test_the_summary_counts_what_is_in_the_files(tmp_path):
         pd.DataFrame(dict(method=["msp", "mte", "msp"], metric=["truth", "truth", "rouge_l"])),
         tmp_path / "tables" / f"cross--{bank}_prr.csv",
     )
-    save_csv(pd.DataFrame(dict(verdict=["holds", "fails", "holds"])), tmp_path / "claims" / "claims.csv")
+    claims = pd.DataFrame(dict(verdict=["holds", "fails", "holds"], standing=["fragile", "fails", "fact"]))
+    save_csv(claims, tmp_path / "claims" / "claims.csv")
     for n, took in (("a", dict(papermill=dict(duration=2.04))), ("b", {})):
         (tmp_path / "notebooks" / f"{n}.ipynb").write_text(json.dumps(dict(cells=[], metadata=took)))
     missing = write_report("smoke", tmp_path)

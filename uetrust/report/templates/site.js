@@ -123,7 +123,7 @@ mark();
 
 // What is wider than its box can be scrolled by keyboard, and says what it is
 function reachable() {
-  for (const box of document.querySelectorAll("main pre, .output, .wide")) {
+  for (const box of document.querySelectorAll("main pre, .output, .output div, .wide, .math")) {
     if (box.scrollWidth > box.clientWidth) {
       for (const [name, value] of [["tabindex", "0"], ["role", "region"], ["aria-label", "Wide content, scrolls sideways"]])
         box.setAttribute(name, value);
