@@ -7709,6 +7709,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                            'uetrust/scoring/metrics.py'),
                                          'uetrust.scoring.metrics._scored': ( '09_scoring/metrics.html#_scored',
                                                                               'uetrust/scoring/metrics.py'),
+                                         'uetrust.scoring.metrics._takes_several': ( '09_scoring/metrics.html#_takes_several',
+                                                                                     'uetrust/scoring/metrics.py'),
                                          'uetrust.scoring.metrics._texts': ('09_scoring/metrics.html#_texts', 'uetrust/scoring/metrics.py'),
                                          'uetrust.scoring.metrics._view': ('09_scoring/metrics.html#_view', 'uetrust/scoring/metrics.py'),
                                          'uetrust.scoring.metrics.compute_metrics': ( '09_scoring/metrics.html#compute_metrics',

@@ -8,8 +8,8 @@ def check_law(entry, law, is_broken):
     meaning = LAWS[law][1]
     if law not in entry.exceptions:
         assert not is_broken, (
-            f"{entry.name} is not as other scores of its kind, where {meaning}. If that is right for it, say "
-            f"why in its decorator: {law}='...'. If not, look at its formula and its sign, {entry.sign:+d}"
+            f"{entry.name} breaks a law of its kind: {meaning}. If that is right for it, say why in its "
+            f"decorator: {law}='...'. If not, look at its formula and at its sign, {entry.sign:+d}"
         )
     else:
-        assert is_broken, f"{entry.name} is as others, where {meaning}: remove {law} from its decorator"
+        assert is_broken, f"{entry.name} keeps the law that {meaning}: remove {law} from its decorator"

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers.edits import TEXTS, values
+from uetrust.core.registry import Entry
 from uetrust.core.settings import root
 from uetrust.scoring import metrics as g
 from uetrust.scoring.generators import GeneratorSettings
@@ -214,3 +215,14 @@ def test_a_text_for_which_a_model_fails_has_a_note_and_the_others_have_their_val
     assert cut["length"].tolist() == [0] * 5 and len(tried) <= 6
     with pytest.raises(RuntimeError, match="no room"):
         entry._one_by_one(make, given, ["length"], "raise")
+
+
+def test_a_metric_of_one_reference_is_given_one_at_a_time_and_the_best_counts(monkeypatch):
+    "Of the text a b the references have one, two and no words"
+
+    def found(hypothesis: str, reference: str) -> float:
+        return float(len({*hypothesis.split()} & {*reference.split()}))
+
+    monkeypatch.setitem(reg, "found", Entry(found, kind="nlg", unit="words", cite="test"))
+    texts = pd.DataFrame(dict(id=["x"], hypothesis=["a b"], references=[["a", "a b", "c"]]))
+    assert compute_metrics(texts, {}, "found", progress=False).table["value"].tolist() == [2]

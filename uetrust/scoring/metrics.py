@@ -9,6 +9,7 @@ __all__ = ['TEXT_COLUMN_NAMES', 'read_texts', 'missing_inputs', 'metric_names', 
 from dataclasses import dataclass, field
 from functools import partial
 from graphlib import TopologicalSorter
+from inspect import signature
 from itertools import chain
 from pathlib import Path
 
@@ -223,11 +224,16 @@ def _per_reference(name, owner):
     return any(need == "reference" or _per_reference(need, owner) for need in needs)
 
 
+def _takes_several(metric):
+    "Whether a list of references may stand in place of one: its parameter is there and not called a text."
+    parameter = signature(reg[metric].fn).parameters.get("reference")
+    return parameter is not None and parameter.annotation is not str
+
+
 def _score_per_reference(metric, inputs, owner):
     "Whether a metric takes one reference at a time."
     return owner is not None and any(
-        _per_reference(name, owner) or name == "reference" and name not in reg[metric].needs
-        for name in inputs
+        _per_reference(name, owner) or name == "reference" and not _takes_several(metric) for name in inputs
     )
 
 
