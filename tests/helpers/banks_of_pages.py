@@ -29,7 +29,7 @@ def toy_bank(tmp_path, monkeypatch):
     monkeypatch.setattr(
         inputs,
         "shipped_scores",
-        lambda name, _, modules, make: stored.get(name) or stored.setdefault(name, make()),
+        lambda name, _, modules, make, live=False: stored.get(name) or stored.setdefault(name, make()),
     )
     monkeypatch.setattr(inputs, "bank_about", lambda folder, samples, kind, reg: dict(kind=kind, scores={}))
     monkeypatch.setattr(inputs, "score_methods", lambda plan: Scores(methods, dict(p_true=["own"])))
