@@ -36,7 +36,9 @@ def toy_bank(tmp_path, monkeypatch):
     lacks = dict(ctc=["a model", "a reference"])
     monkeypatch.setattr(inputs, "score_metrics", lambda plan, models: Scores(metrics, lacks))
     plan = inputs.bank_plan("smoke", BANK)
-    monkeypatch.setattr(inputs, "prepared_bank", lambda *names: plan)
+    monkeypatch.setattr(inputs, "readable_bank", lambda *names: plan)
+    rows = pd.DataFrame(dict(sample=truth.index, kind="greedy", k=0, text=truth.index))
+    monkeypatch.setattr(inputs, "read_bank", lambda folder: rows)
     for scores in (inputs.method_scores, inputs.quality_scores):
         scores("smoke", BANK)
     monkeypatch.setattr(inputs, "score_methods", lambda plan: pytest.fail("methods are computed again"))

@@ -100,9 +100,8 @@ def _of_first_samples(plan, few, texts):  # Scores of some greedy texts by the f
     def make(filled):
         return Scores(scores_of_first_samples(filled.folder, few, load_samples(filled.data), texts))
 
-    return of_bank(
-        plan, "methods", make, (*METHOD_CODE, "papers.bulletins.stability"), few=few, only=texts
-    ).table
+    modules = (*METHOD_CODE, "papers.bulletins.stability")
+    return of_bank(plan, "methods", make, modules, few=few, only=texts).table
 
 
 def _scores_by(plan, methods):  # Scores of the greedy texts by some methods, or by 'all'
