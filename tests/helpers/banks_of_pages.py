@@ -26,11 +26,11 @@ def toy_bank(tmp_path, monkeypatch):
     metrics = metrics[metrics["name"].isin(list(inputs.reg))]
     monkeypatch.setattr(inputs, "greedy_texts", lambda *_: pd.DataFrame(dict(text=truth.index)))
     stored = {}
-    monkeypatch.setattr(
-        inputs,
-        "shipped_scores",
-        lambda name, _, modules, make, live=False: stored.get(name) or stored.setdefault(name, make()),
-    )
+
+    def shipped(name, _, modules, make, live=False):
+        return stored.setdefault(name, make()) if live or name not in stored else stored[name]
+
+    monkeypatch.setattr(inputs, "shipped_scores", shipped)
     monkeypatch.setattr(inputs, "bank_about", lambda folder, samples, kind, reg: dict(kind=kind, scores={}))
     monkeypatch.setattr(inputs, "score_methods", lambda plan: Scores(methods, dict(p_true=["own"])))
     lacks = dict(ctc=["a model", "a reference"])
