@@ -42,6 +42,7 @@ CHAPTERS = [
 ]
 
 
+DECIDES_NOTHING = "texts: this run shows that the code runs; it decides nothing."
 # Values with which a page runs faster than with those of the shown page
 QUICK = {
     "01_fflm": dict(draws=400),
@@ -140,6 +141,13 @@ def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch, stamped):
     for nb in CHAPTERS:
         assert runs(nb), nb.name
     assert words_for_nothing(start) == []
+    made = [path for path in (ROOT / "runs" / "smoke" / "pages").glob("*.json") if made_since(start, path)]
+    assert len([path for path in made if DECIDES_NOTHING in path.read_text(encoding="utf-8")]) == 10
+
+
+def test_the_shown_pages_decide_something():
+    shown = [nb for nb in EXPERIMENTS if DECIDES_NOTHING in str(nbformat.read(nb, 4).cells)]
+    assert len(EXPERIMENTS) > 40 and shown == []
 
 
 def test_a_page_leaves_the_registry_as_it_was(monkeypatch):
