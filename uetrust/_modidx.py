@@ -1047,6 +1047,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                'uetrust/data/datasets.py')},
             'uetrust.data.download': { 'uetrust.data.download.DataNotAtHand': ( '02_data/download.html#datanotathand',
                                                                                 'uetrust/data/download.py'),
+                                       'uetrust.data.download.DataNotAtHand._render_traceback_': ( '02_data/download.html#datanotathand._render_traceback_',
+                                                                                                   'uetrust/data/download.py'),
                                        'uetrust.data.download.WrongHash': ('02_data/download.html#wronghash', 'uetrust/data/download.py'),
                                        'uetrust.data.download._PlainUnpickler': ( '02_data/download.html#_plainunpickler',
                                                                                   'uetrust/data/download.py'),
