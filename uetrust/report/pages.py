@@ -40,10 +40,19 @@ def _markdown(paragraphs):
 
     return Markdown("\n\n".join(paragraphs)) if paragraphs else None
 
-# %% ../../nbs/11_report/05_pages.ipynb #a794077d
+# %% ../../nbs/11_report/05_pages.ipynb #ba8f7ad2
 FEWEST_TO_JUDGE = 30  # With fewer texts a page says that it decides nothing
 
 
+def _banner(texts):  # '' where there are enough texts, or none are counted
+    few = texts is not None and texts < FEWEST_TO_JUDGE
+    return f"{texts} texts: this run shows that the code runs; it decides nothing." if few else ""
+
+
+def _origin(profile, what):
+    return f"Profile **{profile}**: {what}. Run on {date.today():%d %B %Y}."
+
+# %% ../../nbs/11_report/05_pages.ipynb #a794077d
 class _Paragraphs:
     "Sentences of a chapter, kept for the report and shown in the notebook"
 
@@ -55,9 +64,8 @@ class _Paragraphs:
     ):
         self.name, self.profile = name, profile
         self.out = root() / out if out else out_dir(profile)
-        self.sentences, self.figures, self.tables = [], {}, {}
+        self.sentences, self.figures, self.tables, self.since = [], {}, {}, monotonic()
         self.about = self.answered = ""
-        self.since = monotonic()
 
     def opening(
         self,
@@ -66,18 +74,15 @@ class _Paragraphs:
     ):  # Markdown for the first cell
         "Where the numbers of this page come from."
         self.about = what
-        if texts is not None and texts < FEWEST_TO_JUDGE:
-            self.say(f"{texts} texts: this run shows that the code runs; it decides nothing.")
-        made = f"Profile **{self.profile}**: {what}. Run on {date.today():%d %B %Y}."
-        return _markdown([*self.sentences, made])
+        self.say(_banner(texts))
+        return _markdown([*self.sentences, _origin(self.profile, what)])
 
     def say(
         self,
         *sentences: str,  # Paragraphs for the report; an empty one is passed over
     ):  # The same as Markdown; None when all are empty
         "Keep paragraphs for the report and show them."
-        paragraphs = [text for text in sentences if text]
-        self.sentences += paragraphs
+        self.sentences += (paragraphs := list(filter(None, sentences)))
         return _markdown(paragraphs)
 
     def answer(

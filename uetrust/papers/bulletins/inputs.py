@@ -43,6 +43,8 @@ from uetrust.papers.bulletins.texts import (
     text_similarity,
     token_summary,
 )
+
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #8a70b8a3
 from uetrust.scoring.cache import (
     bank_about,
     cached_metrics_of_bank,
