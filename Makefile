@@ -99,7 +99,7 @@ stored: ## Compute anew what data/stored holds (the demo with all of it live, a 
 	rm -rf runs/stored data/stored runs/demo/banks
 	$(MAKE) reproduce PROFILE=demo AGAIN=--again
 	cp -r runs/stored data/stored
-	$(PY) -c 'from pathlib import Path; from uetrust.scoring.shipped import store_readings; store_readings(Path("runs/demo/banks"))'
+	$(PY) -c 'from uetrust.papers.bulletins.inputs import store_banks; store_banks("demo")'
 
 cards: ## Keep what the demo says for the methods' cards and the README
 	$(MAKE) reproduce PROFILE=demo

@@ -423,3 +423,11 @@ def test_a_dataset_that_was_fetched_before_is_read_without_a_hub(tmp_path, monke
     (tmp_path / "name").rename(tmp_path / "owner___name")
     assert hub_dataset("owner/name", split="test")["text"][:] == ["Rain."]
     assert datasets.config.HF_HUB_OFFLINE is False
+
+
+def test_a_notebook_shows_one_line_in_place_of_a_traceback(capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    cell = "from uetrust.data.download import DataNotAtHand; raise DataNotAtHand('data not at hand: x.csv')"
+    InteractiveShell().run_cell(cell)
+    assert capsys.readouterr().out.strip() == "data not at hand: x.csv"

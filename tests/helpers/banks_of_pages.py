@@ -26,17 +26,19 @@ def toy_bank(tmp_path, monkeypatch):
     metrics = metrics[metrics["name"].isin(list(inputs.reg))]
     monkeypatch.setattr(inputs, "greedy_texts", lambda *_: pd.DataFrame(dict(text=truth.index)))
     stored = {}
-    monkeypatch.setattr(
-        inputs,
-        "shipped_scores",
-        lambda name, _, modules, make: stored.get(name) or stored.setdefault(name, make()),
-    )
+
+    def shipped(name, _, modules, make, live=False):
+        return stored.setdefault(name, make()) if live or name not in stored else stored[name]
+
+    monkeypatch.setattr(inputs, "shipped_scores", shipped)
     monkeypatch.setattr(inputs, "bank_about", lambda folder, samples, kind, reg: dict(kind=kind, scores={}))
     monkeypatch.setattr(inputs, "score_methods", lambda plan: Scores(methods, dict(p_true=["own"])))
     lacks = dict(ctc=["a model", "a reference"])
     monkeypatch.setattr(inputs, "score_metrics", lambda plan, models: Scores(metrics, lacks))
     plan = inputs.bank_plan("smoke", BANK)
-    monkeypatch.setattr(inputs, "prepared_bank", lambda *names: plan)
+    monkeypatch.setattr(inputs, "readable_bank", lambda *names: plan)
+    rows = pd.DataFrame(dict(sample=truth.index, kind="greedy", k=0, text=truth.index))
+    monkeypatch.setattr(inputs, "read_bank", lambda folder: rows)
     for scores in (inputs.method_scores, inputs.quality_scores):
         scores("smoke", BANK)
     monkeypatch.setattr(inputs, "score_methods", lambda plan: pytest.fail("methods are computed again"))

@@ -49,9 +49,25 @@ def test_the_lint_finds_each_pattern():
         assert [s for s in bad if re.search(pattern, s)] == [sentence]
 
 
-def test_a_claim_comes_before_its_number():
-    first = ANSWERS.groupby("page")["answer"].first()
-    assert first[first.str.contains(r"^\W*\d")].to_dict() == {}
+FIRST = ANSWERS.groupby("page")["answer"].first().map(lambda text: sentences(text)[0])
+EXPERIMENTS = sorted((ROOT / "nbs" / "experiments").glob("*/*.ipynb"))
+
+
+def test_every_page_answers_its_question():
+    pages = {f"{path.parent.name}/{path.stem}" for path in EXPERIMENTS}
+    assert pages - set(FIRST.index) == set()
+
+
+def test_an_answer_begins_with_a_claim_of_one_breath():
+    "At most 25 words and one bracket"
+    long = FIRST[(FIRST.str.split().str.len() > 25) | (FIRST.map(brackets) > 1)]
+    assert long.to_dict() == {}
+
+
+def test_the_claim_comes_before_its_number():
+    "Four words at least; a digit within a name is none"
+    before = FIRST.str.split(r"(?<![\w-])\d", n=1, regex=True).str[0].str.split().str.len()
+    assert FIRST[before < 4].to_dict() == {}
 
 
 def test_sentences_are_short():

@@ -7,13 +7,17 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import nbformat
 import pytest
 
 import uetrust
 from tests.helpers.paths import ROOT
+from uetrust.cli.notebooks import parameter_defaults, profile_jobs, typed_values
+from uetrust.core.settings import profile
 from uetrust.data.outputs import OUTPUT_FORMATS
 from uetrust.evaluation.definitions import PRR_DEFINITIONS
 from uetrust.report.audit import PANELS
@@ -38,10 +42,48 @@ CHAPTERS = [
 ]
 
 
+DECIDES_NOTHING = "texts: this run shows that the code runs; it decides nothing."
+# Values with which a page runs faster than with those of the shown page
+QUICK = {
+    "01_fflm": dict(draws=400),
+    "01_setting": dict(setting="tofueval--gpt-3.5"),
+    "03_own_claims": dict(draws=400),
+    "01_ice": dict(draws=400),
+    "03_ice_study": dict(draws=400),
+    "07_best_methods": dict(pair="ru-en"),
+    "08_generalisability": dict(draws=100, pair="et-en ro-en"),
+    "02_summeval": dict(draws=200),
+    "03_tofueval": dict(draws=200),
+    "04_people_regret": dict(pair="ru-en"),
+    "05_people_sizes": dict(pair="ru-en"),
+    "06_people_judges": dict(pair="ru-en"),
+    "07_people_length": dict(pair="ru-en"),
+    "08_people_words": dict(pair="ru-en"),
+}
+
+
+def with_values(nb, values, folder):
+    "A copy of a page with other parameters"
+    book = nbformat.read(nb, 4)
+    (cell,) = [c for c in book.cells if "parameters" in c.metadata.get("tags", [])]
+    cell.source += "".join(f"\n{name} = {value!r}" for name, value in values.items())
+    nbformat.write(book, folder / nb.name)
+    return folder / nb.name
+
+
 def runs(nb):
-    "Run a page. What it registers is forgotten: other tests of this process ask the modules, not a page."
+    "Run a page, an experiment on the smoke profile. What it registers is forgotten, as other tests need."
     import nbdev.test as runner
 
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        if nb in EXPERIMENTS:
+            here = runner.working_directory
+            patch.setattr(runner, "working_directory", lambda _, at=nb.parent: here(at))
+            nb = with_values(nb, dict(profile="smoke") | QUICK.get(nb.stem, {}), Path(folder))
+        return _runs(nb, runner)
+
+
+def _runs(nb, runner):
     for m in pkgutil.walk_packages(uetrust.__path__, "uetrust."):
         importlib.import_module(m.name)
     before = [dict(registry) for registry in REGISTRIES]
@@ -99,6 +141,13 @@ def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch, stamped):
     for nb in CHAPTERS:
         assert runs(nb), nb.name
     assert words_for_nothing(start) == []
+    made = [path for path in (ROOT / "runs" / "smoke" / "pages").glob("*.json") if made_since(start, path)]
+    assert len([path for path in made if DECIDES_NOTHING in path.read_text(encoding="utf-8")]) == 10
+
+
+def test_the_shown_pages_decide_something():
+    shown = [nb for nb in EXPERIMENTS if DECIDES_NOTHING in str(nbformat.read(nb, 4).cells)]
+    assert len(EXPERIMENTS) > 40 and shown == []
 
 
 def test_a_page_leaves_the_registry_as_it_was(monkeypatch):
@@ -159,9 +208,21 @@ def test_check_finds_damage(damage, says, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("nb", EXPERIMENTS, ids=lambda p: p.name)
-def test_experiments_default_to_smoke_and_keep_their_parameters_tag(nb):
+def test_experiments_default_to_the_demo_and_keep_their_parameters_tag(nb):
     cells = [c for c in nbformat.read(nb, 4).cells if "parameters" in c.metadata.get("tags", [])]
-    assert len(cells) == 1 and 'profile = "smoke"' in cells[0].source
+    assert len(cells) == 1 and 'profile = "demo"' in cells[0].source
+
+
+def test_run_all_has_the_values_of_the_shown_page():
+    "The page shows the first of its runs in the demo."
+    shown = {job.notebook: job.values for job in reversed(profile_jobs("demo"))}
+    other = {}
+    for page, values in shown.items():
+        defaults = parameter_defaults(ROOT / page)
+        named = {name: text for name, text in profile("demo").items() if name in defaults}
+        values = typed_values([f"{name}={text}" for name, text in named.items()], defaults) | values
+        other |= {(page, name): value for name, value in values.items() if defaults[name] != value}
+    assert len(shown) > 40 and other == {}
 
 
 def test_runner_survives_a_kill(tmp_path):

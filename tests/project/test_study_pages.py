@@ -24,7 +24,7 @@ def test_a_page_has_short_cells_an_out_folder_and_lines_to_change_it(path):
     assert max(len(cell.source.splitlines()) for cell in cells) <= 15
     (parameters,) = [cell.source for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     lines = parameters.splitlines()
-    assert lines[0].startswith('profile = "smoke"') and lines[-1].startswith('out = ""')
+    assert lines[0].startswith('profile = "demo"') and lines[-1].startswith('out = ""')
     assert all(line.count("=") == 1 for line in lines)
     markdown = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]
     assert markdown[-2] == "## Change this" and f"uetrust run {path.relative_to(ROOT)} " in markdown[-1]
@@ -38,4 +38,4 @@ def test_a_page_writes_to_the_folder_that_out_names(tmp_path, monkeypatch):
     for cell in code_cells(path):
         source = cell.source.replace('out = ""', f"out = {json.dumps(str(tmp_path))}").replace("2000", "50")
         exec(source, space)
-    assert (tmp_path / "tables" / "table09.csv").exists() and (tmp_path / "figures" / "fig39.csv").exists()
+    assert (tmp_path / "tables" / "table03.csv").exists() and (tmp_path / "figures" / "fig03.csv").exists()

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.pyplot import close, subplots
 from PIL import Image
 
-from uetrust.report.pages import Page, reduced_copy
+from uetrust.report.pages import FEWEST_TO_JUDGE, Page, reduced_copy
 
 TABLE = pd.DataFrame(dict(name=["a", "b", "c"], value=[1 / 3, 2 / 3, 1.0], other=[1, 2, 3]))
 
@@ -43,6 +43,17 @@ def test_a_figure_has_its_numbers_next_to_it(page):
     assert (page.out / "figures" / "lines.png").exists()
     assert len(pd.read_csv(page.out / "figures" / "lines.csv")) == 3
     assert page.picture("figures/lines").data == shown.data
+
+
+@pytest.mark.parametrize("texts, banner", [(8, True), (FEWEST_TO_JUDGE - 1, True), (FEWEST_TO_JUDGE, False)])
+def test_a_page_with_few_texts_says_that_it_decides_nothing(page, texts, banner):
+    said = f"{texts} texts: this run shows that the code runs; it decides nothing."
+    assert page.opening("summaries", texts).data.startswith(said) == banner
+    assert (said in json.loads(page.close("Mine").read_text())["text"]) == banner
+
+
+def test_a_page_that_counts_no_texts_has_no_banner(page):
+    assert page.opening("the printed tables").data.startswith("Profile") and page.sentences == []
 
 
 def test_a_chapter_holds_what_the_page_kept(page):

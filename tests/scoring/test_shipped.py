@@ -17,6 +17,7 @@ from uetrust.scoring.shipped import (
     code_meaning,
     libraries,
     readings_sentence,
+    shipped_bank,
     shipped_readings,
     shipped_scores,
     store_readings,
@@ -76,6 +77,18 @@ def test_what_differs_is_computed(project, monkeypatch, change):
     assert len(calls) == 2 and len(list((folder / "runs" / "stored").iterdir())) == 1
 
 
+def test_live_scores_are_computed_and_kept_for_the_repository(project):
+    folder, calls, make = project
+    for _ in range(2):
+        shipped_scores("words", ABOUT, (), make, live=True)
+    assert len(calls) == 2 and len(list((folder / "runs" / "stored").iterdir())) == 1
+    ship(folder)
+    shipped_scores("words", ABOUT, (), make, live=True)
+    assert len(calls) == 3 and not list((folder / "runs" / "stored").iterdir())
+    shipped_scores("words", ABOUT, (), make)
+    assert len(calls) == 3, "what was kept is what a page reads"
+
+
 def test_comments_are_no_code_and_a_constant_is(tmp_path, monkeypatch):
     (tmp_path / "one.py").write_text('def f(x):  # Text\n    "Length."\n    return len(x)\n')
     monkeypatch.setattr(cache, "HASHED_CODE", ("one.py",))
@@ -124,6 +137,23 @@ def test_readings_of_other_code_or_libraries_are_not_taken(bank, monkeypatch, wh
     assert shipped_readings("toy--echo", "entailments") is None and readings_sentence(bank) == ""
 
 
+def test_texts_are_shipped_for_the_plan_that_made_them(bank):
+    store_readings(bank.parent)
+    assert shipped_bank("toy--echo", "plan") is None
+    (bank / "texts").mkdir()
+    for name in ("00000.parquet", "bank.json", ".lock"):
+        (bank / "texts" / name).touch()
+    store_readings(bank.parent, {"toy--echo": "plan"})
+    kept = shipped_bank("toy--echo", "plan")
+    assert {path.name for path in (kept / "texts").iterdir()} == {"00000.parquet", "bank.json"}
+    assert shipped_bank("toy--echo", "another plan") is None and shipped_bank("toy--other", "plan") is None
+    assert shipped_readings("toy--echo", "entailments"), "readings do not depend on the plan"
+    page = Page("here", out=str(bank.parents[1] / "here"))
+    shipped_bank("toy--echo", "plan")
+    page.close("Texts")
+    assert "not computed in this run: texts." in page.sentences[-1]
+
+
 @pytest.mark.long
 def test_the_repository_ships_readings_of_its_own_code():
     for bank in profile_settings("demo").banks:
@@ -134,7 +164,7 @@ def test_the_repository_ships_readings_of_its_own_code():
 @pytest.mark.long
 def test_the_repository_ships_scores_of_its_own_code():
     "`make stored` renews them."
-    assert len(STORED) == 8
+    assert len(STORED) == 26
     for file in STORED:
         made = shard_provenance(file)
         assert made["code"] == code_meaning(*made["modules"]) and made["made_with"] == libraries(), file.name

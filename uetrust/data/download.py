@@ -75,6 +75,9 @@ def _source_url(
 class DataNotAtHand(FileNotFoundError):
     "A public file that is not on this machine and cannot be downloaded; a run notes it and continues."
 
+    def _render_traceback_(self):  # A notebook shows the line alone
+        return [str(self)]
+
 # %% ../../nbs/02_data/01_download.ipynb #139907c6-1
 def is_offline() -> bool:  # Is `UETRUST_OFFLINE` 1?
     "Whether the network must not be used."

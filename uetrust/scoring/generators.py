@@ -339,11 +339,17 @@ class _PlannedBank:
     tagger: str = ""  # spaCy pipeline that finds keywords; '' leaves the step out
     relevance: tuple = ()  # Kinds of texts whose tokens are weighed by the encoder, an embedding each
     metric_models: tuple = ()  # Models behind quality metrics, as settings.ini writes them
+    shipped: Path | None = None  # Folder in data/stored with its texts, where these are read instead
+
+    @property
+    def name(self) -> str:
+        "Name of the bank, such as 'bulletin--tiny-bart'."
+        return f"{self.dataset}--{self.generator.name}"
 
     @property
     def folder(self) -> Path:
         "Folder of the texts and their statistics."
-        return out_dir(self.profile) / "banks" / f"{self.dataset}--{self.generator.name}"
+        return self.shipped or out_dir(self.profile) / "banks" / self.name
 
     @property
     def comparisons(self) -> dict:

@@ -140,3 +140,55 @@ def test_a_step_that_settings_name_later_starts_the_pipeline(lead_bank, monkeypa
     monkeypatch.setattr(inputs, "bank_plan", lambda profile, bank: named)
     inputs.prepared_bank("smoke", BANK)
     assert ran == [("smoke", BANK)]
+
+
+@pytest.fixture
+def fresh(tmp_path, monkeypatch):
+    "A clone without runs, in which no bank may be filled"
+    for module in (inputs, generators):
+        monkeypatch.setattr(module, "out_dir", lambda profile: tmp_path)
+    monkeypatch.setattr(inputs, "run_pipeline", lambda *given, **options: pytest.fail("a bank is filled"))
+    return tmp_path
+
+
+def test_a_fresh_clone_reads_the_texts_and_scores_of_the_demo(fresh):
+    plan = inputs.readable_bank("demo", BANK)
+    assert plan.shipped == plan.folder and len(inputs.truth_of(plan)) == 200
+    scores = inputs.cross_scores("demo", BANK)
+    assert scores.has_truth and {"msp", "mcse"} <= set(scores.uncertainty) and "rouge_l" in scores.dims
+    assert inputs.bank_tokens(plan).at["greedy", "texts"] == 200
+    assert inputs.text_likeness(plan)["share"].between(0, 1).all()
+
+
+@pytest.mark.parametrize("key", ["banks", "perturbed_banks"])
+def test_the_repository_ships_the_texts_of_every_bank_of_the_demo(fresh, key):
+    "`make stored` renews them."
+    for bank in inputs.named_banks("demo", key):
+        assert inputs.readable_bank("demo", bank).shipped.name == bank
+
+
+def test_other_settings_fill_the_bank_and_say_so(fresh, monkeypatch, capsys):
+    filled, plan = [], inputs.bank_plan("demo", BANK)
+    monkeypatch.setattr(inputs, "run_pipeline", lambda *names, **options: filled.append(names))
+    monkeypatch.setattr(inputs, "bank_plan", lambda *names: replace(plan, data="bulletin:test:199"))
+    assert inputs.readable_bank("demo", BANK).shipped is None and filled == [("demo", BANK)]
+    assert f"data/stored has no texts of {BANK} by this code and these settings" in capsys.readouterr().err
+
+
+def test_a_method_of_ones_own_fills_the_bank_of_the_demo(fresh, monkeypatch):
+    "Its scores are not shipped, and the statistics of the bank are not at hand."
+    monkeypatch.setitem(inputs.reg, "letters", Entry(letters, "ue", "letters", "test"))
+    full = replace(inputs.bank_plan("demo", BANK), profile="filled")
+    monkeypatch.setattr(inputs, "prepared_bank", lambda *names: full)
+    monkeypatch.setattr(inputs, "score_methods", lambda plan: pytest.fail(plan.profile))
+    monkeypatch.setattr(inputs, "bank_about", lambda *given: dict(scores=dict(letters="letters")))
+    with pytest.raises(pytest.fail.Exception, match="filled"):
+        inputs.method_scores("demo", BANK)
+
+
+def test_a_filled_bank_is_read_live(lead_bank, monkeypatch):
+    asked = []
+    monkeypatch.setattr(inputs, "shipped_scores", lambda name, *given: asked.append((name, given[-1])))
+    lead_bank()
+    inputs.of_bank(inputs.readable_bank("smoke", BANK), "methods", letters)
+    assert asked == [("methods", True)]

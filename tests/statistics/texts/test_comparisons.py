@@ -11,7 +11,7 @@ from uetrust.cli.cli import main
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.models.classifiers import entailment_logits
 from uetrust.models.encode import embed_texts
-from uetrust.papers.bulletins.tables import entailed_shares
+from uetrust.papers.bulletins.texts import entailed_shares
 from uetrust.statistics.bank import BankTokens, compute_statistic
 from uetrust.statistics.table import read_statistics, write_statistics
 from uetrust.statistics.texts.comparisons import _start_that_fits

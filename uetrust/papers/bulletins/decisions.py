@@ -33,7 +33,7 @@ from uetrust.papers.bulletins.accuracy import (
     oriented,
     score_pairs_of_study,
 )
-from .inputs import method_scores, quality_scores, truth_banks
+from .inputs import method_scores, quality_scores, readable_bank, truth_banks
 from .texts import checked_texts
 
 # %% ../../../nbs/10_papers/07_bulletins/11_decisions.ipynb #5efc8049
@@ -52,7 +52,7 @@ def labelled_banks(
     rows, greedy, domain = [], {}, {}
     for bank, plan in truth_banks(profile).items():
         scores = oriented(method_scores(profile, bank).table, quality_scores(profile, bank).table)
-        texts = read_bank(plan.folder / "texts").query("kind=='greedy'")
+        texts = read_bank(readable_bank(profile, bank).folder / "texts").query("kind=='greedy'")
         label = error_free(checked_texts(texts).set_index("sample")).reindex(scores.index)
         name = plan.generator.name
         rows.append(scores.assign(dataset=name, document=scores.index, label=label))

@@ -16,13 +16,21 @@ import numpy as np
 import pandas as pd
 
 from ...core.roles import without_baselines
-from ...core.scores import wide_table
+from ...core.scores import Scores, wide_table
 from ...data.datasets import load_samples
 from ...evaluation.agreement import rank_intervals
 from ...evaluation.prr import prr_bootstrap
 from ...generation.bank import read_bank
 from .cross import oriented_metrics, usable_scores
-from .inputs import method_scores, named_banks, prepared_bank, quality_scores
+from uetrust.papers.bulletins.inputs import (
+    METHOD_CODE,
+    method_scores,
+    named_banks,
+    of_bank,
+    prepared_bank,
+    quality_scores,
+    readable_bank,
+)
 from uetrust.papers.bulletins.stability import (
     common_levels,
     level_differences,
@@ -55,11 +63,13 @@ def repeated_banks(
     profile: str,  # Section of settings.ini
 ) -> RepeatedBanks:
     "The banks that a profile repeats; missing banks are generated."
-    plans = {bank: prepared_bank(profile, bank) for bank in named_banks(profile, "perturbed_banks")}
-    changes = {bank: variation_of(found.generator.name) for bank, found in plans.items()}
-    rows = [(bank, f"{plans[bank].dataset}--{name}", what) for bank, (name, what) in changes.items()]
+    named = named_banks(profile, "perturbed_banks")
+    changes = {bank: variation_of(found.generator.name) for bank, found in named.items()}
+    rows = [(bank, f"{named[bank].dataset}--{name}", what) for bank, (name, what) in changes.items()]
     about = pd.DataFrame(rows, columns=["bank", "base", "changed"])
-    plans |= {base: prepared_bank(profile, base) for base in dict.fromkeys(about["base"])}
+    plans = {base: readable_bank(profile, base) for base in dict.fromkeys(about["base"])}
+    shipped = any(plan.shipped for plan in plans.values())  # Where the bases are filled, so are the others
+    plans |= {bank: (readable_bank if shipped else prepared_bank)(profile, bank) for bank in named}
     texts = {bank: read_bank(found.folder / "texts") for bank, found in plans.items()}
     truth = {bank: checked_greedy_texts(rows)["truth"] for bank, rows in texts.items()}
     greedy = {
@@ -86,20 +96,33 @@ def with_base_scores(
     }
 
 # %% ../../../nbs/10_papers/07_bulletins/10_repeats.ipynb #4eacf0d8-1
+def _of_first_samples(plan, few, texts):  # Scores of some greedy texts by the first drawn texts
+    def make(filled):
+        return Scores(scores_of_first_samples(filled.folder, few, load_samples(filled.data), texts))
+
+    modules = (*METHOD_CODE, "papers.bulletins.stability")
+    return of_bank(plan, "methods", make, modules, few=few, only=texts).table
+
+
+def _scores_by(plan, methods):  # Scores of the greedy texts by some methods, or by 'all'
+    def make(filled):
+        return score_generations(filled.folder, methods, load_samples(filled.data), progress=False)
+
+    return of_bank(plan, "methods", make, METHOD_CODE, names=methods).table
+
+
 def _level_scores(profile, repeats, base, rows):  # Bank -> texts x methods, the base first
     seeds = (rows["changed"] == "seed").all()
     methods, first = methods_using_samples() if seeds else "all", rows["bank"].iloc[0]
     texts, base_plan = repeats.truth[first].index, repeats.plans[base]
     if seeds:
         few = int(rows["drawn"].iloc[0])
-        own = scores_of_first_samples(base_plan.folder, few, load_samples(base_plan.data), list(texts))
+        own = _of_first_samples(base_plan, few, list(texts))
     else:
         own = method_scores(profile, base).table
     scores = {base: wide_table(own).loc[texts]}
     for bank in rows["bank"]:
-        here = repeats.plans[bank]
-        found = score_generations(here.folder, methods, load_samples(here.data), progress=False)
-        scores[bank] = wide_table(found.table).loc[texts]
+        scores[bank] = wide_table(_scores_by(repeats.plans[bank], methods)).loc[texts]
     return scores
 
 

@@ -147,7 +147,7 @@ def overview_facts(
 # %% ../../../nbs/10_papers/08_people/16_overview.ipynb #75803655
 OVERVIEW_TEXTS = dict(
     answers=(
-        "Token F1 makes the length of an answer look like a better uncertainty score than people do: in "
+        "Token F1 makes the length of an answer look like a better uncertainty score than people do. In "
         "{above} of {systems} systems the whole interval of its PRR lies above that by people. The two "
         "differ most for {system}: {by_f1} by token F1 and {by_people} by people, over {n:,} questions."
     ),
