@@ -46,15 +46,16 @@ def _nothing_to_quote(audited):  # Where no method has a PRR
 # %% ../../nbs/11_report/18_audit.ipynb #030e959f
 def _claim(audited):  # First sentence: whether a method orders the texts, and whether it is known which
     ranked, (texts, _) = audited.main_prr, _texts_of(audited, audited.main_prr.iloc[0])
-    if ranked["q"].isna().all():
-        return f"No verdict: {texts} are too few for the error of any method."
+    if ranked["lo"].isna().all():
+        return f"No verdict: these {texts} allow no interval for any method."
     beyond = ranked.loc[(ranked["value"] > 0) & (ranked["q"] < 0.05), "method"]
     if not len(beyond):
         alone = f"{ranked['method'].iloc[0]} does not order"
         who = f"none of the {len(ranked)} methods orders" if len(ranked) > 1 else alone
         return f"No: {who} these {texts} better than a random order."
-    several = f"{len(beyond)} of" if len(beyond) < len(ranked) else "all"
-    who = f"{several} {len(ranked)} methods order" if len(beyond) > 1 else f"{beyond.iloc[0]} orders"
+    every = "both" if len(ranked) == 2 else f"all {len(ranked)}"
+    several = every if len(beyond) == len(ranked) else f"{len(beyond)} of {len(ranked)}"
+    who = f"{several} methods order" if len(beyond) > 1 else f"{beyond.iloc[0]} orders"
     orders = f"{who} these {texts} better than chance"
     if audited.rival:
         name, gap = audited.rival
@@ -173,8 +174,8 @@ class _AuditNumbers:
 
     def to_dict(self) -> dict:
         "Everything as plain values, for JSON."
-        names = "n verdict best missing quote no_quote source"
-        out = {name: getattr(self, name) for name in names.split()}
+        names = "n verdict best missing quote no_quote".split()
+        out = {name: getattr(self, name) for name in names}
         out |= {name: getattr(self, name).to_dict("records") for name in ("prr", "findings")}
         out |= dict(columns=self.columns.uses.to_dict("records")) if self.columns else {}
         return out | dict(panels={name: panel.to_dict() for name, panel in self.panels.items()})

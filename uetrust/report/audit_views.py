@@ -91,7 +91,8 @@ def _dot(row, y, place):  # One line of the drawing; place: position of a PRR
 
 def _dots_caption(found, rows):
     parts = [f"PRR under {found.main} with 95 % intervals. Grey band: 95 % of random orders."]
-    parts += ["Hollow: baselines, which are a yardstick and no choice."] * bool((rows["role"] == "baseline").any())
+    baselines = "baseline" in set(rows["role"])
+    parts += ["Hollow: baselines, which are a yardstick and no choice."] * baselines
     unreliable = bool(rows["note"].str.contains("interval unreliable").any())
     parts += ["Dashed: intervals that are unreliable, because few texts carry the risk."] * unreliable
     return " ".join(parts)
@@ -140,8 +141,8 @@ def _curve(found):  # The drawing of the rejection curve of the first method; No
     several = f", the first of {len(found.best)} that cannot be told apart" if len(found.best) > 1 else ""
     caption = (
         f"Mean risk (distance to the highest {found.main}) of the texts that are kept, by the share that is "
-        f"rejected. Solid: {first}{several}. Dashed: best possible order. Dotted: random order; the grey band holds "
-        "95 % of random orders."
+        f"rejected. Solid: {first}{several}. Dashed: best possible order. Dotted: random "
+        "order; the grey band holds 95 % of random orders."
     )
     yticks = [(bottom - (bottom - top) * share, f"{share * most:.3g}") for share in (0, 0.5, 1)]
     xticks = [(left + (right - left) * share, f"{share:.0%}") for share in (0, 0.25, 0.5, 0.75, 1)]
