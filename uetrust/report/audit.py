@@ -50,9 +50,9 @@ def _claim(audited):  # First sentence: whether a method orders the texts, and w
         return f"No verdict: these {texts} allow no interval for any method."
     beyond = ranked.loc[(ranked["value"] > 0) & (ranked["q"] < 0.05), "method"]
     if not len(beyond):
-        alone = f"{ranked['method'].iloc[0]} does not order"
-        who = f"none of the {len(ranked)} methods orders" if len(ranked) > 1 else alone
-        return f"No: {who} these {texts} better than a random order."
+        alone = f"{ranked['method'].iloc[0]} is not shown"
+        who = f"none of the {len(ranked)} methods is shown" if len(ranked) > 1 else alone
+        return f"No: {who} to order these {texts} better than chance."
     every = "both" if len(ranked) == 2 else f"all {len(ranked)}"
     several = every if len(beyond) == len(ranked) else f"{len(beyond)} of {len(ranked)}"
     who = f"{several} methods order" if len(beyond) > 1 else f"{beyond.iloc[0]} orders"
