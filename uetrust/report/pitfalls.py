@@ -286,12 +286,13 @@ def _indistinct(audited):
     first, second = audited.best[:2]
     q, documents = audited.quality[audited.main], audited.document
     gap = prr_difference(q, audited.uncertainty[first], audited.uncertainty[second], clusters=documents)
+    ends = f"{gap.value:.3f} [{gap.lo:.3f}, {gap.hi:.3f}]"
+    less = "" if np.isnan(gap.lo) else f". {first} minus {second} is {ends}"
     yield (
         audited.best,
         dict(difference=gap.value, lo=gap.lo, hi=gap.hi, p=gap.p),
         f"{len(audited.best)} of {audited.methods.shape[1]} methods are not distinguishable from the "
-        f"best under {audited.main}: {preview(audited.best)}. {first} minus {second} is {gap.value:.3f} "
-        f"[{gap.lo:.3f}, {gap.hi:.3f}]",
+        f"best under {audited.main}: {preview(audited.best)}{less}",
     )
 
 
