@@ -120,7 +120,6 @@ def audit_command(
 ):
     "The whole evaluation of uncertainty scores: PRR, pitfalls, what may be quoted and what may not."
     from uetrust.core.checks import json_text
-    from uetrust.core.settings import atomic_write
     from uetrust.report.audit import audit_file
 
     check_out(out)
@@ -130,10 +129,7 @@ def audit_command(
     found = audit_file(file, id, asdict(at), **columns)
     _print_notes(found.source.pop("notes"))
     found.source["command"] = _audit_line(file, columns | dict(id=id))
-    if html:
-        with atomic_write(html) as partial:
-            page = found.page(f"Audit of {file.name}", html.absolute().parent)
-            partial.write_text(page, encoding="utf-8")
+    _write_page(found, file, html)
     write_out(found.prr, out)
     print(json_text(found.to_dict()) if json else found.brief() if brief else found)
 
@@ -144,6 +140,15 @@ def _check_page(
     "Refuse a page that cannot be written."
     if path and (path.is_dir() or not path.absolute().parent.is_dir()):
         raise ValueError(f"--html: a page cannot be written to {path}")
+
+
+def _write_page(found, file, path):  # The page of an audit, if `--html` names one
+    from uetrust.core.settings import atomic_write
+
+    if path:
+        with atomic_write(path) as partial:
+            page = found.page(f"Audit of {file.name}", path.absolute().parent)
+            partial.write_text(page, encoding="utf-8")
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #a030dfc0
 def _named_columns(file, id, at, names, document):  # Table of a file, and the document of each row or None

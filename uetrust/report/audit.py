@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..core.checks import align_samples, preview, score_frame, score_vector
 from ..core.roles import role_of
-from ..evaluation.prr import rejection_curve
+from ..evaluation.prr import prr_difference, rejection_curve
 from .audit_views import audit_brief, audit_html, audit_text
 from .pitfalls import Audited, found_panels, found_pitfalls, picks_by_metric
 from ..scoring.columns import UsedColumns, mean_columns, proposed_use, used_columns
@@ -44,7 +44,20 @@ def _nothing_to_quote(audited):  # Where no method has a PRR
     return f"There is no uncertainty method here, only baselines ({names}), and a baseline never wins."
 
 # %% ../../nbs/11_report/18_audit.ipynb #030e959f
-def _claim(audited):  # First sentence: whether a method orders the texts, and whether it is known which
+def _rival(audited):  # Baseline that may do as well as the best method: name, its PRR less the best, or None
+    rows = audited.ranked[~audited.ranked["method"].isin(audited.methods.columns)]
+    rows = rows[(rows["value"] > 0) & (rows["q"] < 0.05)]
+    if not len(rows):
+        return None
+    name, best = rows["method"].iloc[0], audited.main_prr["method"].iloc[0]
+    columns = audited.uncertainty[name], audited.uncertainty[best]
+    gap = prr_difference(audited.quality[audited.main], *columns, clusters=audited.document)
+    return None if gap.hi < 0 else (name, gap)
+
+
+def _claim(
+    audited, rival
+):  # First sentence: whether a method orders the texts, and which
     ranked, (texts, _) = audited.main_prr, _texts_of(audited, audited.main_prr.iloc[0])
     if ranked["lo"].isna().all():
         return f"No verdict: these {texts} allow no interval for any method."
@@ -57,8 +70,8 @@ def _claim(audited):  # First sentence: whether a method orders the texts, and w
     several = every if len(beyond) == len(ranked) else f"{len(beyond)} of {len(ranked)}"
     who = f"{several} methods order" if len(beyond) > 1 else f"{beyond.iloc[0]} orders"
     orders = f"{who} these {texts} better than chance"
-    if audited.rival:
-        name, gap = audited.rival
+    if rival:
+        name, gap = rival
         does = "is better" if gap.lo > 0 else "may do as well"
         return f"Not by itself: {orders}, but the baseline {name} {does}."
     if len(audited.best) > 1:
@@ -95,9 +108,10 @@ def verdict(
     top = audited.main_prr.iloc[0]
     found = f"Under {audited.main}, {top['method']} is first: PRR {top['value']:.2f}, {_ends(top)}; random "
     found += f"orders give ±{1.96 * top['null_sd']:.2f}{_others(audited, top)}.{_unreliable(top)}"
-    said = [_claim(audited), found]
-    if audited.rival:
-        name, gap = audited.rival
+    rival = _rival(audited)
+    said = [_claim(audited, rival), found]
+    if rival:
+        name, gap = rival
         ends = f"[{gap.lo:.2f}, {gap.hi:.2f}]"
         said.append(f"{name}, a baseline, has {gap.value:+.2f} {ends} PRR relative to {top['method']}.")
     return said

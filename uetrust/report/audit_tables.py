@@ -167,7 +167,7 @@ class MergedFinding(NamedTuple):
     lesson: str  # Page that explains it
     all: list  # Sentences of all
 
-
+# %% ../../nbs/11_report/16_audit_tables.ipynb #13218739
 def merged_findings(
     findings: pd.DataFrame,  # pitfall, title, columns, sentence, lesson, numbers
 ) -> list:  # `MergedFinding`, in the order of the first of each kind

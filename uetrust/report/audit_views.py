@@ -303,7 +303,7 @@ def audit_text(
     parts += [f"On the page (--html FILE): {'; '.join(more)}"] if more else []
     return "\n\n".join([*parts, f"May be quoted: {found.quote}", f"May not be quoted: {found.no_quote}"])
 
-
+# %% ../../nbs/11_report/17_audit_views.ipynb #991bae82
 def audit_brief(
     found,  # An `Audit`
 ) -> str:  # At most 15 lines

@@ -80,18 +80,6 @@ class Audited(_ScoredTexts):
         except Undefined:  # One text carries all of the risk
             return None
 
-    @cached_property
-    def rival(self):
-        "Baseline that cannot be told from the best method or is better: name, its PRR less the best, lo, hi"
-        rows = self.ranked[~self.ranked["method"].isin(self.methods.columns)]
-        rows = rows[(rows["value"] > 0) & (rows["q"] < 0.05)]
-        if not len(rows) or not len(self.main_prr):
-            return None
-        name, best = rows["method"].iloc[0], self.main_prr["method"].iloc[0]
-        columns = self.uncertainty[name], self.uncertainty[best]
-        gap = prr_difference(self.quality[self.main], *columns, clusters=self.document)
-        return None if gap.hi < 0 else (name, gap)
-
     @property
     def best(self):
         "Methods that are not distinguishable from the best under the main quality, best first"
@@ -277,7 +265,7 @@ def _base_rate(audited):
             sentence = f"{name} has {n} of {total} texts ({n / total:.1%}) in its rarer class"
             yield [name], dict(rare=n, of=total), sentence
 
-
+# %% ../../nbs/11_report/06_pitfalls.ipynb #a0503c3c
 @_pitfall("Methods that cannot be told apart", "1_basics/07_reading_a_heat_map_with_four")
 def _indistinct(audited):
     "More than one method is left in the model confidence set."
@@ -443,7 +431,7 @@ def audit_panels() -> dict:  # Name -> function, as in `PANELS`
             import_module(f"uetrust.report.{module.name}")
     return dict(sorted(PANELS.items(), key=lambda panel: panel[1].__module__))
 
-
+# %% ../../nbs/11_report/06_pitfalls.ipynb #d551fb10
 def found_panels(
     audited: Audited,  # Scores under audit
 ) -> dict:  # Name -> `Panel`
