@@ -46,6 +46,7 @@ MORE = {  # Module -> further test files, by name: "nlg.qa" is tests/nlg/test_qa
     "evaluation.resample": "evaluation.prr",
     "evaluation.weights": "evaluation.prr",
     "report.audit_planning": "report.audit",
+    "report.pitfalls": "report.audit",
     "scoring.cache": "scoring.generators",
     "scoring.drift": "project.defaults",
     "scoring.generators": "scoring.pipeline",

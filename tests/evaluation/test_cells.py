@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.audit_edges import judged
 from tests.helpers.prr_cases import AREAS, scores, split
 from uetrust import prr, prr_table
 from uetrust.core.settings import root
@@ -27,7 +28,6 @@ from uetrust.evaluation.definitions import released_prr
 from uetrust.evaluation.inference.power import power_table
 from uetrust.evaluation.resample import cluster_ids
 from uetrust.evaluation.weights import rank_weights
-from uetrust.report.audit import audit
 
 SHARED = root().parent / "shared" / "cases"
 
@@ -113,9 +113,9 @@ def test_three_raters_of_forty_texts():
     assert found.null_sd == pytest.approx(0.181, abs=0.003) and 0.0004 < found.p < 0.002
     by_rows = prr(df["human"], df["u"])
     assert by_rows.null_sd == pytest.approx(0.1114, abs=1e-4) and by_rows.p < 1e-6
-    found = audit(df, "u", "human", document="id")
+    found = judged(df, "u", "human", document="id")
     assert "On these 120 texts of 40 documents" in found.quote and "of ±0.36 that" in found.quote
-    withheld = audit(df, "u", "human")
+    withheld = judged(df, "u", "human")
     assert withheld.quote.startswith("nothing yet, because these 120 rows are 40 different texts")
     assert "--document" in withheld.quote and "40 different texts" in withheld.no_quote
 
@@ -124,8 +124,8 @@ def test_the_sentence_counts_the_texts_and_documents_that_it_rests_on():
     quality, uncertainty, ids = drawn([3] * 30, 0.5, 0)
     df = pd.DataFrame(dict(human=quality, u=uncertainty, doc=ids))
     df.loc[:8, "human"], df.loc[87:, "u"] = np.nan, np.nan
-    assert "On these 78 texts of 26 documents" in audit(df, "u", "human", document="doc").quote
-    alone = audit(df.assign(doc=np.arange(90)), "u", "human", document="doc").quote
+    assert "On these 78 texts of 26 documents" in judged(df, "u", "human", document="doc").quote
+    alone = judged(df.assign(doc=np.arange(90)), "u", "human", document="doc").quote
     assert "On these 78 texts, judged by" in alone and "that random orders give" in alone
 
 

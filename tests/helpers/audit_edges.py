@@ -3,7 +3,8 @@
 import numpy as np
 
 from uetrust.report import audit_planning
-from uetrust.report.audit import Audited
+from uetrust.report.audit import audit
+from uetrust.report.pitfalls import Audited
 
 
 # Which methods are the best
@@ -20,3 +21,8 @@ def panel(find, df, methods, quality, document=None):
     return getattr(audit_planning, find)(
         Audited(df[quality].astype(float), unsure, quality[0], document=document)
     )
+
+
+def judged(df, uncertainty, quality=(), **columns):
+    "Audit of named columns of a table"
+    return audit(df, quality=quality, uncertainty=uncertainty, **columns)

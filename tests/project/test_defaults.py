@@ -8,7 +8,7 @@ import pytest
 from uetrust.core.store import Store, lock_folder
 from uetrust.evaluation import agreement, prr, resample, significance, thresholds
 from uetrust.evaluation import definitions as he2024
-from uetrust.report.audit import Panel
+from uetrust.report.pitfalls import Panel
 from uetrust.scoring import cache, drift, methods, metrics, pipeline
 from uetrust.scoring.pipeline import StageRun
 from uetrust.statistics import judges

@@ -20,7 +20,7 @@ from uetrust.cli.notebooks import parameter_defaults, profile_jobs, typed_values
 from uetrust.core.settings import profile
 from uetrust.data.outputs import OUTPUT_FORMATS
 from uetrust.evaluation.definitions import PRR_DEFINITIONS
-from uetrust.report.audit import PANELS
+from uetrust.report.pitfalls import PANELS
 from uetrust.report.site.exhibits import exhibits
 from uetrust.statistics.scores import load_scores
 from uetrust.statistics.texts import COMPUTED_BY, MADE_BY, STATISTICS

@@ -14,8 +14,8 @@ from tests.helpers.few_labels import (
 )
 from uetrust import audit, prr_from_labels
 from uetrust.evaluation.inference.noisy_judge import corrected_for_judge, judge_accuracy
-from uetrust.report.audit import Audited
 from uetrust.report.audit_labels import judge_as_instrument
+from uetrust.report.pitfalls import Audited
 
 
 def test_audit_of_a_truth_with_gaps(texts, tmp_path, capsys):
@@ -136,5 +136,5 @@ def test_a_metric_that_is_no_people_is_no_truth_unless_it_is_named():
 def test_a_judge_that_tells_nothing_has_no_corrected_value():
     df = answers()
     df["judge"] = 1 - df["judge"]
-    reported = audit(df, "unsure", ["human", "judge"]).panels["judge_corrected"].sentence
+    reported = audit(df, uncertainty="unsure", quality=["human", "judge"]).panels["judge_corrected"].sentence
     assert "undefined corrected as if" in reported and "this judge tells nothing" in reported

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from tests.helpers.audit_edges import pairs
-from uetrust.report import audit as page
-from uetrust.report.audit import Audited
-from uetrust.report.audit_panels import best_methods
+from uetrust.report.audit import not_quotable
+from uetrust.report.audit_panels import agreement_with_main, best_methods
+from uetrust.report.pitfalls import Audited, picks_by_metric
 
 
 def test_picks_say_what_the_choice_of_each_metric_costs():
@@ -21,11 +21,11 @@ def test_picks_say_what_the_choice_of_each_metric_costs():
     ]
     rows += [("a", "none", np.nan), ("b", "none", np.nan)]
     table = pd.DataFrame(rows, columns=["method", "metric", "value"])
-    picks = page.picks_by_metric(table, "main").set_index("metric")
+    picks = picks_by_metric(table, "main").set_index("metric")
     assert picks.to_dict("index") == dict(
         x=dict(pick="b", value=0.2, loss=pytest.approx(0.3)), y=dict(pick="a", value=0.5, loss=0)
     )
-    assert len(page.picks_by_metric(table, "none")) == 0
+    assert len(picks_by_metric(table, "none")) == 0
 
 
 def test_the_costliest_pick_is_named():
@@ -38,14 +38,15 @@ def test_the_costliest_pick_is_named():
     found.__dict__["prr"] = pd.DataFrame(rows, columns=["method", "metric", "value", "null_sd"])
     found.__dict__["compared"] = type("Best", (), dict(best=["u0"]))
     sentence = "'u0 is the best method': under x it is b, and the choice costs 0.40 under q."
-    assert page.not_quotable(found) == sentence
+    assert not_quotable(found) == sentence
 
 
 def test_the_panel_of_best_methods_shows_who_is_first_and_what_the_lead_is_worth():
     quality, unsure = pairs(80, 3)
     audited = Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")
     panel, found = best_methods(audited), audited.compared
-    pd.testing.assert_frame_equal(panel.table, found.table)
+    ends = dict(lo="difference_lo", hi="difference_hi")  # The value does not lie between them
+    pd.testing.assert_frame_equal(panel.table, found.table.rename(columns=ends))
     first = found.table.iloc[0]
     assert panel.sentence.startswith(f"{first['method']} is first with {first['value']:.3f} (se ")
     assert found.phrase() in panel.sentence and f"it has {first['shrunken']:.3f}" in panel.sentence
@@ -57,3 +58,21 @@ def test_there_is_no_panel_of_best_methods_where_none_can_be_compared():
     assert best_methods(Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")) is None
     quality, unsure = pairs(80, 1)
     assert best_methods(Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")) is None
+
+
+def test_agreement_of_metrics_has_an_interval_by_documents():
+    "Fisher's interval of Spearman by hand; three rows of each document make it wider by about the root of 3"
+    rng = np.random.default_rng(0)
+    q = rng.normal(size=120)
+    quality = pd.DataFrame(dict(q=q, near=q + 0.5 * rng.normal(size=120), far=rng.normal(size=120), flat=1.0))
+    alone = agreement_with_main(Audited(quality, pd.DataFrame(dict(u=-q)), "q"))
+    row = alone.table.iloc[0]
+    rho = quality[["q", "near"]].corr("spearman").iloc[0, 1]
+    half = 1.96 * np.sqrt((1 + rho**2 / 2) / 117)
+    assert list(alone.table["metric"]) == ["near", "far"] and row["spearman"] == pytest.approx(rho)
+    assert row["lo"] == pytest.approx(np.tanh(np.arctanh(rho) - half)) and row["n"] == 120
+    assert "near orders the texts most like q" in alone.sentence and "far least" in alone.sentence
+    documents = pd.Series(np.arange(120) // 3)
+    grouped = agreement_with_main(Audited(quality, pd.DataFrame(dict(u=-q)), "q", document=documents))
+    assert grouped.table["lo"].iloc[0] < row["lo"] and grouped.table["hi"].iloc[0] > row["hi"]
+    assert agreement_with_main(Audited(quality[["q"]], pd.DataFrame(dict(u=-q)), "q")) is None

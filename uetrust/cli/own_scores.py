@@ -80,28 +80,18 @@ def prr_command(
     print_table(table, output)
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #4da0167f
-_SCORES = ("truth", "metric", "method", "confidence", "baseline")
+_AUDITED = "quality uncertainty confidence truth length document id".split()
 
 
-def _audit_of(file, quality, uncertainty, confidence, id, at, **columns):
-    from uetrust.cli.user_table import numeric_scores, read_noted_scores, require_columns
-    from uetrust.core.checks import score_frame
-    from uetrust.report.audit import audit
-    from uetrust.scoring.columns import mean_columns, proposed_use
+def _audit_line(file, given):  # The command that makes an audit again, without paths of the machine
+    from shlex import join
 
-    grouped = (columns["document"],) if columns["document"] else ()
-    df, notes = read_noted_scores(file, id, grouped, **asdict(at))
-    _print_notes(notes)
-    means = {} if columns["truth"] in df else mean_columns(df)  # annotator_mean is no column of the file
-    named = [name for name in columns.values() if name and name not in means]
-    named = require_columns(df, [*quality, *uncertainty, *confidence, *named], file)
-    by_name = [name for name in df if proposed_use(name, df[name], df.columns)[0] in _SCORES]
-    scores = [name for name in dict.fromkeys([*named, *by_name]) if name != columns["document"]]
-    df = df.assign(**score_frame(numeric_scores(df[scores], file), file.name))
-    try:
-        return audit(df, uncertainty, quality, confidence, **columns)
-    except ValueError as e:
-        raise ValueError(f"{file.name}: {e}") from None
+    words = ["uetrust", "audit", file.name]
+    for name in _AUDITED:
+        value = given[name]
+        if value:
+            words += [f"--{name}", *([value] if isinstance(value, str) else value)]
+    return join(words)
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #4da0167f-1
 @command(
@@ -123,23 +113,25 @@ def audit_command(
     document: str | None = None,
     id: str | None = None,  # Column with the names of the texts, or several: a+b
     at: Sheet = FIRST_SHEET,
+    brief: bool = False,  # Print at most 15 lines
     json: bool = False,  # Print JSON
     html: Path | None = None,  # Write a page
     out: Path | None = None,  # .parquet or .csv file for the table of PRR
 ):
     "The whole evaluation of uncertainty scores: PRR, pitfalls, what may be quoted and what may not."
     from uetrust.core.checks import json_text
-    from uetrust.core.settings import atomic_write
+    from uetrust.report.audit import audit_file
 
     check_out(out)
     _check_page(html)
-    columns = dict(truth=truth, length=length, document=document)
-    found = _audit_of(file, list(quality), list(uncertainty), list(confidence), id, at, **columns)
-    if html:
-        with atomic_write(html) as partial:
-            partial.write_text(found.page(f"Audit of {file.name}"), encoding="utf-8")
+    columns = dict(quality=list(quality), uncertainty=list(uncertainty), confidence=list(confidence))
+    columns |= dict(truth=truth, length=length, document=document)
+    found = audit_file(file, id, asdict(at), **columns)
+    _print_notes(found.source.pop("notes"))
+    found.source["command"] = _audit_line(file, columns | dict(id=id))
+    _write_page(found, file, html)
     write_out(found.prr, out)
-    print(json_text(found.to_dict()) if json else found)
+    print(json_text(found.to_dict()) if json else found.brief() if brief else found)
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #4da0167f-2
 def _check_page(
@@ -148,6 +140,15 @@ def _check_page(
     "Refuse a page that cannot be written."
     if path and (path.is_dir() or not path.absolute().parent.is_dir()):
         raise ValueError(f"--html: a page cannot be written to {path}")
+
+
+def _write_page(found, file, path):  # The page of an audit, if `--html` names one
+    from uetrust.core.settings import atomic_write
+
+    if path:
+        with atomic_write(path) as partial:
+            page = found.page(f"Audit of {file.name}", path.absolute().parent)
+            partial.write_text(page, encoding="utf-8")
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #a030dfc0
 def _named_columns(file, id, at, names, document):  # Table of a file, and the document of each row or None

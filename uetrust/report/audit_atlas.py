@@ -15,7 +15,7 @@ from ..core.settings import root
 from ..evaluation.atlas import prr_atlas
 from ..evaluation.definitions import PRR_DEFINITIONS
 from ..evaluation.prr import prr
-from .audit import Panel, audit_panel
+from .pitfalls import Panel, audit_panel
 
 # %% ../../nbs/11_report/09_audit_atlas.ipynb #7d9eef7e
 def atlas_values(

@@ -13,7 +13,7 @@ from ..core.roles import role_of
 from ..core.tables import with_interval
 from ..evaluation.inference.few_labels import prr_from_labels
 from ..evaluation.inference.noisy_judge import FEWEST_JUDGED, judge_accuracy, judge_comparison
-from .audit import Panel, audit_panel
+from .pitfalls import Panel, audit_panel
 
 # %% ../../nbs/11_report/12_audit_labels.ipynb #192615b5
 def _drawn_documents(labels, documents):  # Documents, when each is labelled as a whole or not at all
@@ -25,7 +25,7 @@ def _drawn_documents(labels, documents):  # Documents, when each is labelled as 
 
 
 def _few_label_table(
-    audited,  # `uetrust.report.audit.Audited`
+    audited,  # `uetrust.report.pitfalls.Audited`
 ) -> pd.DataFrame:  # method, the fields of `FewLabels`, and lo_alone, hi_alone: labels without metrics
     "PRR of all texts by every method, from the labels of some."
     labels, metrics = audited.quality[audited.main], audited.quality.drop(columns=audited.main)

@@ -21,7 +21,7 @@ from ..evaluation.inference.guarantee import Guarantee, guarantee_sentence, reje
 from ..evaluation.inference.power import SMALLEST_PILOT, power_sentence, power_table
 from ..papers.bulletins.blocks import one_per_family
 from ..papers.bulletins.cross import prr_values
-from .audit import Panel, audit_panel
+from .pitfalls import Panel, audit_panel
 from ..statistics.scores import load_scores
 
 # %% ../../nbs/11_report/10_audit_planning.ipynb #9b000132

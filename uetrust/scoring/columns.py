@@ -171,9 +171,9 @@ def _with_mean(df, truth, parts):
     return df.assign(**{truth: pd.DataFrame({name: _numbers(df[name]) for name in parts}).mean(axis=1)})
 
 # %% ../../nbs/09_scoring/11_columns.ipynb #3202aef7
-def _grouped(rows):
+def _grouped(rows, most):
     "One line for each use and note, with the names of its columns."
-    groups = rows.groupby(["use", "note"], sort=False)["column"].agg(lambda names: ", ".join(map(str, names)))
+    groups = rows.groupby(["use", "note"], sort=False)["column"].agg(lambda names: preview(names, most))
     width = max(len(use) for use, _ in groups.index)
     return [f"  {use:{width}}  {names}" + f" ({note})" * bool(note) for (use, note), names in groups.items()]
 
@@ -200,6 +200,7 @@ class UsedColumns:
     def lines(
         self,
         change: str = HOW_TO_CHANGE,  # Last line: how to choose other columns
+        most: int = 1_000_000,  # Names of one use, or of one reason, that are shown
     ) -> list:
         "Lines that name the use of every column, or why it is not used, and how to change this."
         unused = self.uses["use"] == "not used"
@@ -207,9 +208,9 @@ class UsedColumns:
             "use", key=lambda uses: uses.map(list(USES.values()).index), kind="stable"
         )
         rest = self.uses[unused]
-        lines = ["Columns used:", *_grouped(used)] if len(used) else []
+        lines = ["Columns used:", *_grouped(used, most)] if len(used) else []
         if len(rest):
-            lines += ["Columns not used:", *_grouped(rest.assign(use=rest["note"], note=""))]
+            lines += ["Columns not used:", *_grouped(rest.assign(use=rest["note"], note=""), most)]
         return [*lines, change]
 
 # %% ../../nbs/09_scoring/11_columns.ipynb #cbf93668-1

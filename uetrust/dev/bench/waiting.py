@@ -104,7 +104,9 @@ COMMANDS = {  # Command -> most seconds of processor time
 def paper_audit() -> float:
     "Processor time of one audit of noise, in seconds."
     noise = pd.DataFrame(np.random.default_rng(0).normal(size=(1906, 45))).add_prefix("c")
-    return processor_seconds(lambda: audit(noise, noise.columns[:14], noise.columns[14:], length="c0"))
+    return processor_seconds(
+        lambda: audit(noise[noise.columns[14:]], noise[noise.columns[:14]], length=noise["c0"])
+    )
 
 # %% ../../../nbs/12_dev/02_bench/10_waiting.ipynb #5ec01a3d
 def bench_waiting(

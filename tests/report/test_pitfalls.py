@@ -1,4 +1,4 @@
-"""Pitfalls of an audit at the edges of what counts as one, and what its sentences and pages say exactly."""
+"""Pitfalls of an audit at the edges of what counts as one, and panels as values."""
 
 from dataclasses import FrozenInstanceError
 
@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.helpers.audit_edges import pairs
+from tests.helpers.audit_edges import judged, pairs
 from uetrust.evaluation.prr import prr
-from uetrust.report import audit as page
-from uetrust.report.audit import PITFALLS, Audit, Audited, Panel, audit, audit_panels
+from uetrust.report.pitfalls import PITFALLS, Audited, Panel, audit_panel, audit_panels
 
 
 def found_by(pitfall, quality, uncertainty=None, main=None, **more):
@@ -216,7 +215,7 @@ def lengthy(noise=0.3, sign=1, seed=0):
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_method_that_is_a_length_is_reported_with_what_the_length_alone_has(sign):
     df = lengthy(sign=sign)
-    found = audit(df, "u", ["human", "token_f1"], length="words").findings.set_index("pitfall")
+    found = judged(df, "u", ["human", "token_f1"], length="words").findings.set_index("pitfall")
     numbers, reported = found.loc["length_alone", ["numbers", "sentence"]]
     alone, people = (prr(df[name], sign * df["words"]) for name in ("token_f1", "human"))
     assert numbers == pytest.approx(
@@ -307,108 +306,9 @@ def test_two_panels_cannot_have_one_name():
 
     find.__name__, find.__module__ = name, "elsewhere"
     with pytest.raises(ValueError, match=f"two panels are named '{name}': in uetrust.report.*, elsewhere"):
-        page.audit_panel(find)
+        audit_panel(find)
     modules = [panel.__module__ for panel in audit_panels().values()]
     assert modules == sorted(modules) and len(set(modules)) > 3
-
-
-def test_a_page_opens_as_the_site_has_it_or_as_a_notebook(tmp_path, monkeypatch):
-    monkeypatch.setattr(page, "root", lambda: tmp_path)
-    name = "nbs/lessons/1_basics/08_relatives.ipynb"
-    site = tmp_path / "docs/_build/html/lessons/1_basics/08_relatives.html"
-    assert page._page_address(name) == "" == page._page_address("")
-    for path in (tmp_path / name, site):
-        path.parent.mkdir(parents=True)
-        path.touch()
-        assert page._page_address(name) == path.as_uri()
-    found = simple()
-    assert f"href='{site.as_uri()}'>08_relatives.ipynb</a>)" in found.page()
-    assert "Said.</p>" not in found.page() and "<p>Said. (nbs/lessons" in found._repr_html_()
-    assert f"Title: Said. ({tmp_path / name})" in str(found)
-
-
-def simple(rows=3, best=("u",), missing=None, findings=()):
-    "An audit with one panel of so many rows"
-    table = audit(pd.DataFrame(dict(q=[5.0, 1, 4, 2, 3], u=[1.0, 5, 2, 4, 3])), "u", "q").prr
-    panel = Panel(
-        "Title", pd.DataFrame(dict(a=range(rows))), "Said.", "nbs/lessons/1_basics/08_relatives.ipynb"
-    )
-    columns = ["pitfall", "title", "columns", "sentence", "lesson", "numbers"]
-    frame = pd.DataFrame(list(findings), columns=columns)
-    return Audit(5, table, list(best), dict(one=panel), missing or {}, frame, "Yes.", "No.")
-
-
-def test_a_terminal_shows_twelve_rows_and_says_how_many_more_there_are():
-    assert " more rows" not in str(simple(12)).split("May be")[0].split("Title")[1] and "\n11\n" in str(
-        simple(12)
-    )
-    text = str(simple(15))
-    assert "\n... and 3 more rows" in text and "\n11\n" in text and "\n12" not in text
-
-
-def test_a_terminal_ends_with_findings_missing_values_and_both_sentences():
-    text = str(simple(best=["u", "v"], missing=dict(q=2, u=1)))
-    assert "Not distinguishable from the best: u, v\n" in text
-    assert text.endswith(
-        "0 findings; missing values: q 2, u 1\n\nMay be quoted: Yes.\n\nMay not be quoted: No."
-    )
-    assert "0 findings; missing values: none" in str(simple())
-    assert text.splitlines()[0].split() == "metric method value lo hi n p q null note".split()
-    assert "1.000" in text.splitlines()[1], "three digits"
-
-
-def test_a_page_lists_findings_or_says_that_there_is_none():
-    row = ("ties", "Ties decide", ["u"], "Half are tied.", "", {})
-    assert "<ul><li>no pitfall found</li></ul>" in simple().page()
-    found = simple(findings=[row]).page()
-    assert "<ul><li><b>Ties decide</b>: Half are tied.</li></ul>" in found and "no pitfall" not in found
-    assert found.startswith("<!doctype html>") and 'border="' not in found and "<h3>5 texts</h3>" in found
-
-
-def test_the_null_interval_is_196_standard_deviations():
-    found = simple()
-    assert found.shown_prr()["null"].tolist() == pytest.approx([1.96 * found.prr["null_sd"].iloc[0]])
-
-
-def test_the_sentences_name_the_best_three_others_and_the_interval():
-    rng = np.random.default_rng(0)
-    quality = rng.normal(size=80)
-    df = pd.DataFrame(dict(q=quality) | {f"u{i}": -quality + 0.01 * rng.normal(size=80) for i in range(6)})
-    found = Audited(df[["q"]], df.drop(columns="q"), "q")
-    found.__dict__["compared"] = type("Best", (), dict(best=["u0", "u1", "u2", "u3", "u4", "u5"]))
-    top = found.main_prr.iloc[0]
-    others = [name for name in found.best if name != top["method"]]
-    assert f"null interval of ±{1.96 * top['null_sd']:.2f} that" in page._quotable(found)
-    assert page._quotable(found).endswith(f"; {', '.join(others[:3])} and 2 more cannot be told from it.")
-    assert page.not_quotable(found).startswith(f"'{top['method']} is better than {others[0]}'")
-
-
-@pytest.mark.parametrize("factor, side", [(0.99, "inside"), (1.01, "outside of")])
-def test_the_null_interval_ends_at_196_standard_deviations(factor, side):
-    quality, unsure = pairs(50, 1)
-    found = Audited(pd.DataFrame(dict(q=quality)), pd.DataFrame(unsure), "q")
-    row = found.prr.assign(null_sd=0.25, value=1.96 * 0.25 * factor)
-    found.__dict__["prr"] = row
-    assert f", {side} the null interval of ±0.49 that" in page._quotable(found)
-    assert ("by chance" in page.not_quotable(found)) == (side == "inside")
-
-
-def test_missing_columns_are_named_with_twenty_that_are_there():
-    df = pd.DataFrame({f"c{i}": [1.0, 2, 3] for i in range(25)})
-    with pytest.raises(ValueError, match="no column gone for quality; there are c0, .*, c19 and 5 more"):
-        audit(df, "c1", "gone")
-    with pytest.raises(ValueError, match="an audit needs a quality column and an uncertainty"):
-        audit(df, "c1")
-    with pytest.raises(ValueError, match="no column words for length"):
-        audit(df, "c1", "c2", length="words")
-
-
-def test_the_first_quality_is_the_main_one_unless_a_truth_is_named():
-    df = pd.DataFrame(dict(a=[1.0, 2, 3, 4, 5], b=[5.0, 1, 2, 4, 3], u=[5.0, 4, 3, 2, np.nan]))
-    assert "judged by a, u" in audit(df, "u", ["a", "b"]).quote
-    named = audit(df, "u", ["a", "b"], truth="b")
-    assert "judged by b, u" in named.quote and list(named.prr["metric"]) == ["b", "a"]
-    assert named.missing == dict(u=1) and named.n == 5
 
 
 @pytest.mark.parametrize(
