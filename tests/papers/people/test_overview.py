@@ -84,8 +84,8 @@ def test_the_stored_numbers_bear_the_verdict_and_the_headlines(rows):
 
 
 def test_a_verdict_is_a_claim_of_few_words_and_every_headline_has_its_limit(rows):
-    first, second = overview.overview_verdict(rows).split(". ")[:2]
-    assert first == "Not by itself" and len(second.split()) <= 25 and not re.search(r"[\d\[(]", second)
+    for claim in overview.overview_verdict(rows).split(". ")[:2]:
+        assert len(claim.split()) <= 25 and not re.search(r"[\d\[(]", claim), claim
     for kind, text in overview.overview_headlines(rows).items():
         claim, limit = text.split(" *Limit: ")
         assert limit == f"{overview.OUTPUT_KINDS[kind].limit}.*" and not re.match(r"\W*\d", claim)

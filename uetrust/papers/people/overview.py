@@ -179,9 +179,10 @@ def overview_sentences(
 
 # %% ../../../nbs/10_papers/08_people/16_overview.ipynb #0c6a7eea
 OVERVIEW_VERDICT = (
-    "Not by itself. An automatic metric can make a poor uncertainty score look good. The length of "
-    "{system}'s answers has a PRR of {by_f1} by token F1, and of {by_people} by people. Where people judge "
-    "the texts, as they did for translations, even a small study chooses a better method than chance does."
+    "Neither the number nor its test can be trusted by itself. An automatic metric can make a poor "
+    "uncertainty score look good. The length of {system}'s answers has a PRR of {by_f1} by token F1, and of "
+    "{by_people} by people. Where people judge the texts, as they did for translations, even a small study "
+    "chooses a better method than chance does."
 )
 
 
@@ -202,8 +203,8 @@ HEADLINES = dict(
         "correlation of ROUGE-1 is {overlap}."
     ),
     translations=(
-        "A study of 100 translations chooses a better method than chance when people judge them: it loses "
-        "{people} PRR, and chance loses {random}."
+        "A study of 100 translations chooses a better method than chance when people judge them. Against "
+        "the best method it loses {people} PRR, and chance loses {random}."
     ),
 )
 
