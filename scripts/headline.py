@@ -1,12 +1,11 @@
-"""Write what people and the large run say into the README, between its marks, and draw the figures."""
+"""Write the verdict and the findings into the README, between its marks, and draw its figure."""
 
 import re
 from pathlib import Path
 
-from uetrust.papers.bulletins.world import world_headline
-from uetrust.papers.people.overview import OUTPUT_KINDS, overview_sentences, stored_overview
+from uetrust.papers.people.overview import overview_headlines, overview_verdict, stored_overview
 from uetrust.report.page import overview_figure
-from uetrust.report.plots import plot_interval_panels, save_figure
+from uetrust.report.plots import save_figure
 
 
 def fill(text, mark, said):
@@ -20,12 +19,9 @@ def fill(text, mark, said):
     return text
 
 
-readme, (world, rows), people = Path("README.md"), world_headline(), stored_overview()
-said = overview_sentences(people).items()
-listed = "\n".join(f"- {sentence} *Limit: {OUTPUT_KINDS[kind].limit}.*" for kind, sentence in said)
-text = fill(readme.read_text(encoding="utf-8"), "people", listed)
-readme.write_text(fill(text, "world", world), encoding="utf-8")
+readme, people = Path("README.md"), stored_overview()
+text = fill(readme.read_text(encoding="utf-8"), "verdict", overview_verdict(people))
+listed = "\n".join(f"- {sentence}" for sentence in overview_headlines(people).values())
+readme.write_text(fill(text, "findings", listed), encoding="utf-8")
 save_figure(overview_figure(people), Path("docs/people"))
-save_figure(plot_interval_panels(rows, "PRR lost by choosing a method with 100 texts"), Path("docs/regret"))
-for name in ("people", "regret"):  # The README shows the PNG only
-    Path(f"docs/{name}.svg").unlink()
+Path("docs/people.svg").unlink()  # The README shows the PNG only

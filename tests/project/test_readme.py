@@ -1,4 +1,4 @@
-"""The commands that README.md and the page on own outputs print run as they are printed, in their order."""
+"""README.md says what this is in a minute; its commands and those of pages beside it run as printed."""
 
 import json
 import re
@@ -6,39 +6,59 @@ import shlex
 import shutil
 
 import pytest
+import yaml
 
 from tests.helpers.command_runs import ROOT, copy_replies, judge_server, run, small_project
+from tests.helpers.pages import page_markdown
 from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
 from uetrust.cli.command import APP
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGE = json.loads((ROOT / "nbs" / "your_own_outputs.ipynb").read_text(encoding="utf-8"))["cells"]
 ELSEWHERE = {  # Commands that other tests run
     "make reproduce": "test_make.py",
     "make test": "is what runs this",
+    "pip install .": "test_wheel.py installs a wheel of it",
+    "pip install '.[models,lexical]'": "test_wheel.py installs a wheel, and `make setup` its extras",
     "pip install 'uetrust-0.1.0-py3-none-any.whl[models,lexical]'": "test_wheel.py installs a wheel",
     "uetrust audit scores.csv --quality human --uncertainty msp": "test_wheel.py runs it from a wheel",
 }
 
 
-def printed(markdown):
-    "Commands of the fenced blocks that name no language"
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", markdown, re.M | re.S)
-    return [line for language, block in blocks if not language for line in block.splitlines() if line.strip()]
+TEXTS = {"README": README} | {
+    page: page_markdown(page)
+    for page in ("index", "findings", "install", "your_own_outputs", "generate_and_read", "where_things_are")
+}
 
 
-def inline(markdown):
-    return re.findall(r"`(uetrust [^`]+)`", markdown)
+def printed(text):
+    "(command, output or None) of each block without a language; output follows a line that begins with $"
+    blocks = []
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S):
+        told = re.split(r"^\$ (.*)\n", block, flags=re.M)
+        if not language and len(told) > 1:
+            assert not told[0], f"output without a command: {told[0]!r}"
+            blocks.append([*zip(told[1::2], told[2::2])])
+        elif not language:
+            blocks.append([(line, None) for line in block.splitlines() if line.strip()])
+    return blocks
 
 
-COMMANDS = [line for line in printed(README) if line not in ELSEWHERE]
-PAGE_TEXT = "\n".join("".join(cell["source"]) for cell in PAGE if cell["cell_type"] == "markdown")
+def is_long(page, block):
+    "Whether `make test` passes over a block: it runs models for a minute, or many draws"
+    return page == "generate_and_read" or (page == "your_own_outputs" and "data/examples" in str(block))
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    "A small project outside the checkout; commands that follow each other run in it"
-    return small_project(tmp_path_factory.mktemp("readme"))
+CHAINS = {}  # (page, long) -> commands that run one after the other in one folder
+for name, words in TEXTS.items():
+    for block in printed(words):
+        of_block = [pair for pair in block if pair[0] not in ELSEWHERE]
+        if of_block:
+            CHAINS.setdefault((name, is_long(name, block)), []).extend(of_block)
+RUN = [
+    pytest.param(chain, *pair, marks=[pytest.mark.long] if chain[1] else [], id=pair[0])
+    for chain, pairs in CHAINS.items()
+    for pair in pairs
+]
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +67,22 @@ def judge():
         yield address
 
 
-def test_nothing_is_left_out():
-    assert len(COMMANDS) == 19 and set(ELSEWHERE) <= set(printed(README))
-    assert all(line.startswith("uetrust ") for line in COMMANDS)
+@pytest.fixture(scope="module")
+def done(tmp_path_factory, judge):
+    "Results of every command of a chain in a project outside the checkout, after those above it"
+    kept = {}
+
+    def of(chain):
+        if chain not in kept:
+            at = small_project(tmp_path_factory.mktemp("readme") / "project")
+            write_own_files(at)
+            kept[chain] = {}
+            for line, _ in CHAINS[chain]:
+                shown = at_hand(line).replace("http://127.0.0.1:8000", judge)
+                kept[chain][line] = run(at, shown)
+        return kept[chain]
+
+    return of
 
 
 def at_hand(line):
@@ -61,35 +94,21 @@ def at_hand(line):
     return "uetrust models" if "models get" in line else line.replace("smollm2", "data/models/tiny-llama")
 
 
-@pytest.fixture(scope="module")
-def done(project, judge):
-    "Every command of README.md, after those above it"
-    return {line: run(project, at_hand(line.replace("http://127.0.0.1:8000", judge))) for line in COMMANDS}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_of_the_readme_runs_as_printed(line, done):
-    found = done[line]
-    assert found.returncode == 0, found.stderr[-2000:]
-    assert found.stdout.strip() and "Traceback" not in found.stderr
-
-
-@pytest.mark.long
-def test_the_chain_of_the_readme_ends_in_a_verdict(done):
-    (audit,) = [line for line in COMMANDS if line.startswith("uetrust audit")]
-    assert "May be quoted" in done[audit].stdout
-    (scored,) = [line for line in COMMANDS if "examples/replies.jsonl" in line]
-    assert int(re.search(r"(\d+) methods", done[scored].stdout)[1]) >= 37
+def write_own_files(at):
+    "Files that the page on own outputs calls a reader's own"
+    copy_replies(at)
+    shutil.copy(ROOT / "data" / "examples" / "texts.jsonl", at)
+    answers = answers_of_the_page(20)
+    (at / "answers.jsonl").write_text("\n".join(map(json.dumps, answers)) + "\n")
+    replies = [json.loads(line) for line in (at / "replies.jsonl").read_text().splitlines()]
+    judged = [reply | dict(human=i % 3) for i, reply in enumerate(replies)]
+    (at / "replies.jsonl").write_text("\n".join(map(json.dumps, judged)) + "\n")
 
 
 def answers_of_the_page(questions):
     "Rows of the table of several systems that the page shows, for as many questions"
-    cells = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in PAGE_TEXT.splitlines()
-        if line.startswith("|")
-    ]
+    table = re.search(r"^\| id \| system .*?\n\n", TEXTS["your_own_outputs"], re.M | re.S)[0]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line]
     names, _, *rows = cells
     rows = [dict(zip(names, row)) for row in rows]
 
@@ -100,25 +119,59 @@ def answers_of_the_page(questions):
     return [asked(i, row) for i in range(questions) for row in rows]
 
 
-def test_the_page_on_own_outputs_runs_as_printed(tmp_path):
-    copy_replies(tmp_path)
-    (tmp_path / "data").symlink_to(ROOT / "data")
-    shutil.copy(ROOT / "data" / "examples" / "texts.jsonl", tmp_path)
-    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, answers_of_the_page(20))) + "\n")
-    replies = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text().splitlines()]
-    judged = [reply | dict(human=i % 3) for i, reply in enumerate(replies)]
-    (tmp_path / "replies.jsonl").write_text("\n".join(map(json.dumps, judged)) + "\n")
-    lines = printed(PAGE_TEXT)
-    assert len(lines) == 8
-    for line in lines:
-        found = run(tmp_path, at_hand(line))
-        assert found.returncode == 0, found.stderr[-2000:]
-        if line.startswith("uetrust audit"):
-            assert "May be quoted" in found.stdout
-    assert (tmp_path / "runs" / "mine" / "scores.csv").is_file()
+def test_nothing_is_left_out():
+    assert {chain: len(pairs) for chain, pairs in CHAINS.items()} == {
+        ("README", False): 1,
+        ("your_own_outputs", True): 9,
+        ("your_own_outputs", False): 6,
+        ("generate_and_read", True): 6,
+    }
+    assert set(ELSEWHERE) <= {line for text in TEXTS.values() for block in printed(text) for line, _ in block}
+    assert all(line.startswith("uetrust ") for pairs in CHAINS.values() for line, _ in pairs)
+    assert all(output for _, output in CHAINS["README", False])
 
 
-@pytest.mark.parametrize("line", [*inline(README), *inline(PAGE_TEXT)])
+@pytest.mark.parametrize("chain, line, output", RUN)
+def test_a_command_runs_as_printed_and_prints_what_is_printed(chain, line, output, done):
+    found = done(chain)[line]
+    assert found.returncode == 0, found.stderr[-2000:]
+    assert found.stdout.strip() and "Traceback" not in found.stderr
+    assert output is None or found.stdout == output
+
+
+def test_a_block_with_output_is_read_as_command_and_output():
+    text = "```\n$ uetrust a\n1 2\n\n$ uetrust b\n3\n```\n```\nmake c\n```\n```json\n{}\n```\n"
+    assert printed(text) == [[("uetrust a", "1 2\n\n"), ("uetrust b", "3\n")], [("make c", None)]]
+    with pytest.raises(AssertionError, match="output without a command"):
+        printed("```\n1 2\n$ uetrust a\n```\n")
+
+
+def verdicts(found):
+    "Output of the audits of a chain"
+    return [one.stdout for line, one in found.items() if line.startswith("uetrust audit")]
+
+
+def test_answers_of_systems_end_in_a_verdict_and_texts_of_a_model_in_a_file(done):
+    found = done(("your_own_outputs", False))
+    (audit,) = verdicts(found)
+    assert "May be quoted" in audit
+    assert "runs/mine/scores.csv" in found["uetrust score runs/mine"].stdout
+
+
+@pytest.mark.long
+def test_replies_end_in_a_verdict_by_every_method_that_they_allow(done):
+    found = done(("your_own_outputs", True))
+    (audit,) = verdicts(found)
+    assert "May be quoted" in audit
+    (scored,) = [line for line in found if "examples/replies.jsonl" in line]
+    assert int(re.search(r"(\d+) methods", found[scored].stdout)[1]) >= 37
+
+
+def inline(text):
+    return re.findall(r"`(uetrust [^`]+)`", text)
+
+
+@pytest.mark.parametrize("line", [line for text in TEXTS.values() for line in inline(text)])
 def test_a_command_within_a_sentence_is_one_that_the_parser_takes(line):
     words = shlex.split(re.sub(r"\bFILE\b", "x.csv", line))[1:]
     if len(words) == 1:
@@ -127,6 +180,39 @@ def test_a_command_within_a_sentence_is_one_that_the_parser_takes(line):
         APP.parse_args(words, exit_on_error=False, print_error=False)
 
 
-def test_the_files_that_it_names_are_there():
-    named = set(re.findall(r"data/examples/\S+?\.(?:csv|jsonl)", README))
+def test_the_files_that_the_texts_name_are_there():
+    named = {
+        name for text in TEXTS.values() for name in re.findall(r"data/examples/\S+?\.(?:csv|jsonl)", text)
+    }
     assert named and all((ROOT / name).is_file() for name in named)
+
+
+# The first minute
+def numbers(text):
+    "Numbers as a reader sees them: without addresses of links, comments, and names such as F1"
+    seen = re.sub(r"\]\([^)]*\)|<!--.*?-->", "", text, flags=re.S)
+    return re.findall(r"(?<![A-Za-z])\d[\d,.]*", seen)
+
+
+def test_the_readme_is_read_in_a_minute():
+    before = README[: README.index("```")]
+    assert len(README.splitlines()) <= 80
+    assert len(numbers(before)) <= 10 and len(before.split()) <= 200
+    assert [line for line in README.splitlines() if len(line.split()) > 75] == []
+
+
+def test_numbers_are_counted_as_a_reader_sees_them():
+    assert numbers("<!-- 1 --> F1 of GPT-3.5: 0.05 [-0.01, 1,234](x_7.csv)") == [
+        "3.5",
+        "0.05",
+        "0.01,",
+        "1,234",
+    ]
+
+
+def test_the_bibtex_entry_is_that_of_the_citation_file():
+    told = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    entry = dict(re.findall(r"^  (\w+) = \{+(.*?)\}+,?$", README, re.M))
+    author = " and ".join(author["name"] for author in told["authors"])
+    year = str(told["date-released"])[:4]
+    assert entry == dict(title=told["title"], author=author, year=year, version=told["version"])

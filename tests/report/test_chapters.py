@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from markupsafe import escape
 
+from tests.helpers.pages import page_text
 from uetrust.core.settings import profile, root
 from uetrust.evaluation.agreement import agreement
 from uetrust.papers.he2024.published import (
@@ -262,44 +263,44 @@ def test_settings_name_the_tables_of_the_paper():
         profile("full")
 
 
-def test_readme_says_what_the_ledger_says():
+def test_the_page_of_findings_says_what_the_ledger_says():
     from uetrust.evaluation.agreement import smallest_attainable_p
     from uetrust.papers.he2024.claims import claim_ledger, correlation_evidence
 
-    led, text = claim_ledger(draws=0), (root() / "README.md").read_text()
+    led, text = claim_ledger(draws=0), page_text("findings")
     n = led["verdict"].value_counts()
     rho = led[(led["verdict"] == "holds") & (led["correlation_cells"].fillna(0) > 0)]
-    words = {1: "one"}
     assert (
-        f"{len(led)} checkable sentences, {n['holds']} hold of its printed numbers, "
-        f"{n['partly']} hold in part, {n['fails']} fail and "
-        f"{words[n['not decidable']]} cannot be decided" in text
+        f"of {len(led)} checkable sentences, {n['holds']} hold, {n['partly']} hold in part, "
+        f"{n['fails']} fail and {n['not decidable']} cannot be decided" in text
     )
-    assert (
-        f"Of the {len(rho)} that hold and speak of correlations, "
-        f"{(rho['significant_cells'] == 0).sum()} rest on no correlation" in text
-    )
+    alone = (rho["significant_cells"] == 0).sum()
+    assert f"{alone} of the {len(rho)} that hold and speak of correlations name none" in text
     evidence = correlation_evidence(led)
     jointly = evidence["... of these, joint p below 0.05, though no correlation is significant"]
     weak = evidence["no significant correlation, and claim only weak or absent ones"]
     shown = led["equivalence"][rho.index[rho["weak_cells"] == rho["correlation_cells"]]] == "shown"
-    assert f"Jointly {jointly} of these {(rho['significant_cells'] == 0).sum()} are significant" in text
+    assert f"Jointly {jointly} of these {alone} are significant" in text
     assert f"{weak} claim that a correlation is weak or absent" in text
     assert "shows none of them" in text and not shown.any()
     assert f"p = {smallest_attainable_p(4):.3f}" in text
-    assert re.findall(r"^make (\w+)$", text, re.M) == ["reproduce", "test"]
+
+
+def test_the_readme_has_two_commands_of_make():
+    assert re.findall(r"^make (\w+)$", (root() / "README.md").read_text(), re.M) == ["reproduce", "test"]
 
 
 def test_no_text_says_that_the_paper_is_recomputed_from_data():
-    "None of the printed numbers of He et al. can be: the README says so, with their number"
+    "None of the printed numbers of He et al. can be: the page of findings says so, with their number"
 
     led = cell_ledger("He et al.")
     led = led[led["paper"] == "He et al."]
     recomputed = led["status"].isin(["recomputed, equal", "recomputed, different"]).sum()
-    readme, said = (root() / "README.md").read_text(), paper_sentences(None, led)[-1]
-    assert recomputed == 0 and f"none of its {len(led):,} numbers can be recomputed from data" in readme
-    assert "None of the numbers of He et al. can be recomputed from data" in said
-    for path in ("README.md", "nbs/index.ipynb", "CITATION.cff", "pyproject.toml"):
+    said = page_text("findings")
+    assert recomputed == 0 and f"of the {len(led):,} numbers of He et al. none can be recomputed" in said
+    first = paper_sentences(None, led)[-1]
+    assert "None of the numbers of He et al. can be recomputed from data" in first
+    for path in ("README.md", "nbs/index.ipynb", "nbs/findings.ipynb", "CITATION.cff", "pyproject.toml"):
         text = (root() / path).read_text()
         assert not re.search(r"recomputes (the tables|what such papers print)", text), path
 

@@ -1,13 +1,16 @@
-"""The stored large run: what it says of itself, by which models, and the README."""
+"""The stored large run: what it says of itself, by which models, and the page of findings."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 
+from tests.helpers.pages import page_text
 from uetrust.core.registry import reg
 from uetrust.core.settings import root
 from uetrust.papers.bulletins import world
+from uetrust.papers.bulletins.cross import RANDOM_METHOD
 
 
 # The large run
@@ -42,13 +45,16 @@ def test_a_score_with_gaps_is_named_and_left_out():
     assert left_out["why"].tolist() == ["undefined for 4.5%", "the same for all"]
 
 
-def test_the_readme_says_and_shows_what_the_large_run_found(tmp_path):
-    from uetrust.report.plots import plot_interval_panels, save_figure
-
-    text, rows = world.world_headline()
-    readme = (root() / "README.md").read_text(encoding="utf-8")
-    assert f"<!-- world -->\n{text}\n<!-- end -->" in readme
-    save_figure(
-        plot_interval_panels(rows, "PRR lost by choosing a method with 100 texts"), tmp_path / "regret"
-    )
-    assert (tmp_path / "regret.png").read_bytes() == (root() / "docs" / "regret.png").read_bytes()
+def test_the_page_of_findings_says_what_the_large_run_found():
+    facts, rows = world.world_losses()
+    text = page_text("findings")
+    assert f"studies of {facts.n} texts" in text and f"median of {facts.families} families" in text
+    assert f"{facts.studies} disjoint studies in {facts.texts:,} texts" in text and world.WORLD_LIMIT in text
+    for name, losses in facts.losses.iterrows():
+        assert re.search(r"\s+".join(map(re.escape, [name, *map(str, losses)])), text)
+    by = rows.set_index(["judge", "group"])
+    for name in facts.losses.index:  # What the first sentence claims
+        metric, truth, chance = (
+            by.loc[(judge, name)] for judge in ("the median family", "truth", RANDOM_METHOD)
+        )
+        assert metric["hi"] < chance["lo"] and metric["lo"] > truth["hi"]

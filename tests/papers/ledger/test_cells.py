@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.helpers.ledgers import needs_data, pick
-from uetrust.core.settings import root
+from tests.helpers.pages import page_text
 from uetrust.papers.ledger import cells as ledger
 
 
@@ -271,12 +271,12 @@ def test_qags_and_the_gpt_study_are_used_when_they_are_there(tmp_path, monkeypat
 
 
 @needs_data
-def test_readme_says_what_the_ledger_says(led):
-    facts, readme = ledger.cell_ledger_facts(led), (root() / "README.md").read_text()
-    assert f"print {facts.numbers:,} numbers. {facts.recomputed} can be recomputed" in readme
-    assert f"{facts.equal} are equal" in readme and f"({facts.cut} of them cut" in readme
-    assert f"{facts.different} differ. {facts.checked:,} can only be checked" in readme
-    assert f"and {facts.missing} need a model or data" in readme
+def test_the_page_of_findings_says_what_the_ledger_says(led):
+    facts, text = ledger.cell_ledger_facts(led), page_text("findings")
+    assert f"print {facts.numbers:,} numbers. {facts.recomputed} can be recomputed" in text
+    assert f"{facts.equal} are equal" in text and f"of which {facts.cut} are cut" in text
+    assert f"{facts.different} differ. {facts.checked:,} can only be checked" in text
+    assert f"and {facts.missing} need a model or data" in text
 
 
 def test_every_number_has_one_status():

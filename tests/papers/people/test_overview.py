@@ -1,8 +1,11 @@
 """The opening of the README and of the report comes from the data in the repository."""
 
+import re
+
 import pandas as pd
 import pytest
 
+from tests.helpers.pages import page_text
 from uetrust.core.settings import root
 from uetrust.papers.people import overview
 from uetrust.report.page import overview_figure
@@ -44,15 +47,48 @@ def test_a_sentence_names_the_system_in_which_token_f1_is_farthest_from_people(r
     )
 
 
+def between(text, mark):
+    "Lines of the README between a comment and the next end"
+    start = text.index(f"<!-- {mark} -->\n") + len(f"<!-- {mark} -->\n")
+    return text[start : text.index("\n<!-- end -->", start)].splitlines()
+
+
 def test_the_readme_states_and_shows_the_stored_numbers(rows, tmp_path):
     readme = (root() / "README.md").read_text(encoding="utf-8")
-    listed = readme[readme.index("<!-- people -->\n") : readme.index("\n<!-- end -->")].splitlines()[1:]
-    sentences = overview.overview_sentences(rows)
-    assert listed == [
-        f"- {text} *Limit: {overview.OUTPUT_KINDS[kind].limit}.*" for kind, text in sentences.items()
-    ]
+    assert between(readme, "verdict") == [overview.overview_verdict(rows)]
+    assert between(readme, "findings") == [f"- {text}" for text in overview.overview_headlines(rows).values()]
     save_figure(overview_figure(rows), tmp_path / "people")
     assert (tmp_path / "people.png").read_bytes() == (root() / "docs" / "people.png").read_bytes()
+
+
+def test_pages_state_the_stored_numbers(rows):
+    findings = page_text("findings")
+    for kind, text in overview.overview_sentences(rows).items():
+        assert f"- {text} *Limit: {overview.OUTPUT_KINDS[kind].limit}.*" in findings
+    assert all(overview.overview_verdict(rows) in page_text(page) for page in ("findings", "index"))
+
+
+def test_the_stored_numbers_bear_the_verdict_and_the_headlines(rows):
+    "A poor score looks good; a choice by people beats chance; overlap says little"
+    row = rows.set_index(["kind", "label", "series"])
+    system = overview.overview_facts(rows)["answers"]["system"]
+    poor, good = (row.loc[("answers", system, judge)] for judge in ("people", "token F1"))
+    assert poor["hi"] < 0.2 and good["lo"] > 0.4
+    people, chance = (row.loc[("translations", who, "chosen by")] for who in ("people", "chance"))
+    assert people["hi"] < chance["lo"]
+    overlap, entailed = (
+        row.loc[("summaries", name, "faithful to the article")] for name in ("ROUGE-1", "entailment")
+    )
+    assert overlap["hi"] < 0.3 and overlap["hi"] < entailed["lo"]
+    assert "100 translations" in overview.HEADLINES["translations"] and people["n"] == 100
+
+
+def test_a_verdict_is_a_claim_of_few_words_and_every_headline_has_its_limit(rows):
+    for claim in overview.overview_verdict(rows).split(". ")[:2]:
+        assert len(claim.split()) <= 25 and not re.search(r"[\d\[(]", claim), claim
+    for kind, text in overview.overview_headlines(rows).items():
+        claim, limit = text.split(" *Limit: ")
+        assert limit == f"{overview.OUTPUT_KINDS[kind].limit}.*" and not re.match(r"\W*\d", claim)
 
 
 def test_every_set_has_the_same_columns_and_a_note_where_a_value_is_missing(monkeypatch):

@@ -6,7 +6,7 @@
 __all__ = ['MOST_UNDEFINED', 'MAIN_GENERATORS', 'WORLD_LIMIT', 'world_dir', 'store_table', 'store_tables', 'store_about',
            'store_world', 'stored_about', 'stored_scores', 'world_generators', 'world_scores', 'world_regrets',
            'world_sizes', 'regrets_by_size', 'plot_by_size', 'size_facts', 'world_skills', 'training_orders',
-           'TrainingFacts', 'training_facts', 'world_headline']
+           'TrainingFacts', 'training_facts', 'world_losses']
 
 # %% ../../../nbs/10_papers/07_bulletins/12_world.ipynb #13db3d8d
 import json
@@ -35,6 +35,7 @@ from uetrust.papers.bulletins.inputs import (
 from uetrust.papers.bulletins.regret import (
     YARDSTICK_COLORS,
     YARDSTICK_LABELS,
+    RegretFacts,
     ranking_skill,
     regret_facts,
     regret_rows,
@@ -309,23 +310,9 @@ WORLD_LIMIT = (
 )
 
 
-def world_headline(
+def world_losses(
     n: int = 100,  # Texts of a study
-) -> tuple[str, pd.DataFrame]:  # Text of the README, and the rows of its figure
-    "Text and figure of the README about the large run."
+) -> tuple[RegretFacts, pd.DataFrame]:  # Losses with their intervals, and the rows of their figure
+    "What studies of the large run lose that choose an uncertainty method by a metric, the truth or chance."
     tables = {name: regret_table(one) for name, one in world_regrets(n, generators=MAIN_GENERATORS).items()}
-    facts = regret_facts(tables)
-    each = "; ".join(
-        f"on {row.Index} {row.metric} by a metric, {row.truth} by the truth and {row.random} by a random draw"
-        for row in facts.losses.itertuples()
-    )
-    better = ", ".join(
-        f"{row.better} of {facts.families} on {row.Index}" for row in facts.losses.itertuples()
-    )
-    text = (
-        f"A study of {n} texts that chooses an uncertainty method loses, in PRR by the truth on texts it has "
-        f"not seen: {each}. By a metric means the median of {facts.families} families of metrics; brackets "
-        f"are 95 % intervals over {facts.studies} disjoint studies in {facts.texts:,} texts of each "
-        f"generator. Families whose whole interval lies below that of a random draw: {better}."
-    )
-    return text, regret_rows(tables)
+    return regret_facts(tables), regret_rows(tables)

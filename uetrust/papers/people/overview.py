@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['OUTPUT_KINDS', 'FACT_SCORE_NAMES', 'CHOSEN_BY', 'OVERVIEW_LIMIT', 'OVERVIEW_FILE', 'OVERVIEW_TEXTS',
-           'PEOPLE_SET_COLUMNS', 'PEOPLE_SETS', 'Kind', 'people_overview', 'stored_overview', 'overview_facts',
-           'overview_sentences', 'people_set']
+           'OVERVIEW_VERDICT', 'HEADLINES', 'PEOPLE_SET_COLUMNS', 'PEOPLE_SETS', 'Kind', 'people_overview',
+           'stored_overview', 'overview_facts', 'overview_sentences', 'overview_verdict', 'overview_headlines',
+           'people_set']
 
 # %% ../../../nbs/10_papers/08_people/16_overview.ipynb #37ea1b70
 from typing import NamedTuple
@@ -173,8 +174,50 @@ OVERVIEW_TEXTS = dict(
 def overview_sentences(
     rows: pd.DataFrame,  # From `people_overview`
 ) -> dict:  # Kind -> two sentences with n and intervals
-    "What people's judgements show about each kind of outputs, as the README and the report state it."
+    "What people's judgements show about each kind of outputs, as the findings and the report state it."
     return {kind: OVERVIEW_TEXTS[kind].format(**facts) for kind, facts in overview_facts(rows).items()}
+
+# %% ../../../nbs/10_papers/08_people/16_overview.ipynb #0c6a7eea
+OVERVIEW_VERDICT = (
+    "Neither the number nor its test can be trusted by itself. An automatic metric can make a poor "
+    "uncertainty score look good. The length of {system}'s answers has a PRR of {by_f1} by token F1, and of "
+    "{by_people} by people. Where people judge the texts, as they did for translations, even a small study "
+    "chooses a better method than chance does."
+)
+
+
+def overview_verdict(
+    rows: pd.DataFrame,  # From `people_overview`
+) -> str:  # The claim first, then one number by a metric and by people, with intervals
+    "Answer to the question whether an uncertainty score and its test can be trusted."
+    return OVERVIEW_VERDICT.format(**overview_facts(rows)["answers"])
+
+# %% ../../../nbs/10_papers/08_people/16_overview.ipynb #58859278
+HEADLINES = dict(
+    answers=(
+        "Token F1 makes the length of an answer look like a better uncertainty score than people do: in "
+        "{above} of {systems} systems the two intervals do not overlap."
+    ),
+    summaries=(
+        "Overlap with the reference says little about whether people call a summary faithful: the Spearman "
+        "correlation of ROUGE-1 is {overlap}."
+    ),
+    translations=(
+        "A study of 100 translations chooses a better method than chance when people judge them. Against "
+        "the best method it loses {people} PRR, and chance loses {random}."
+    ),
+)
+
+
+def overview_headlines(
+    rows: pd.DataFrame,  # From `people_overview`
+) -> dict:  # Kind -> one sentence and its limit; kinds as in `HEADLINES`
+    "The findings of the README, one sentence each with its limit."
+    facts = overview_facts(rows)
+    return {
+        kind: f"{text.format(**facts[kind])} *Limit: {OUTPUT_KINDS[kind].limit}.*"
+        for kind, text in HEADLINES.items()
+    }
 
 # %% ../../../nbs/10_papers/08_people/16_overview.ipynb #7816ecf8
 PEOPLE_SET_COLUMNS = [
