@@ -13,7 +13,10 @@ from typing import Annotated, Literal
 from uetrust.cli.command import (
     AS_TEXT,
     SEVERAL,
+    File,
     Finite,
+    Folder,
+    Name,
     Names,
     Output,
     Pairs,
@@ -62,13 +65,18 @@ CLAIM_COLUMNS = "id verdict standing satisfied cells n_obs stability shuffle_sha
 ClaimVerdicts = Annotated[list[Literal["holds", "partly", "fails", "not decidable"]], SEVERAL]
 
 
-@command("uetrust claims --verdict fails --section 6 C.2.4", group="Papers")
+@command(
+    "uetrust claims",
+    "uetrust claims --verdict fails --section 6 C.2.4",
+    "uetrust claims --verdict holds --out claims.csv",
+    group="Papers",
+)
 def claims_command(
     *,
     verdict: ClaimVerdicts = (),  # Only claims with these verdicts
     section: Names = (),  # Only claims of these sections, for example 4.2 C.1.3
-    paper: str = "uets",  # Whose claims: the start of a file data/published/<paper>_claims.csv
-    tables: Path | None = None,  # Evaluate on the tables of another run (a folder with table03.csv ...)
+    paper: Name = "uets",  # Whose claims: the start of a file data/published/<paper>_claims.csv
+    tables: Folder | None = None,  # Evaluate on the tables of another run (a folder with table03.csv ...)
     draws: Whole = 200,  # Noisy copies of the tables that measure the stability of a verdict
     # Tables with shuffled names: shuffle_share is the share of them of which a claim holds, joint_p the p of
     # a claim as a whole against them
@@ -77,7 +85,7 @@ def claims_command(
     # this
     margin: Finite = 0.3,
     seed: Whole = 0,  # Seed of the noise and the shuffles
-    out: Path | None = None,  # .parquet or .csv file for the claims
+    out: File | None = None,  # .parquet or .csv file for the claims
     output: Output = AS_TEXT,
 ):
     "The claim ledger of He et al. 2024."
@@ -121,12 +129,17 @@ def _paper_of(where, papers):  # Paper named by a condition: no other is recompu
                 return paper
 
 
-@command('uetrust cells --where paper=FFLM status="recomputed, different"', group="Papers")
+@command(
+    "uetrust cells --where paper=ICE table=1",
+    'uetrust cells --where paper=FFLM status="recomputed, different"',
+    "uetrust cells --where paper=FFLM --csv",
+    group="Papers",
+)
 def cells_command(
     *,
     # List the numbers that fit, for example paper=ICE table=1 status=recomputed
     where: Pairs = (),
-    out: Path | None = None,  # .parquet or .csv file for the numbers
+    out: File | None = None,  # .parquet or .csv file for the numbers
     output: Output = AS_TEXT,
 ):
     "The cell ledger: for every printed number of the five papers, whether it was reproduced."
@@ -152,23 +165,28 @@ def _print_cells(cells, where, paper):
         print(reason)
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #99e73845-1
-@command("uetrust people --set evouna-nq --system gpt4 --json", group="Papers")
+@command(
+    "uetrust people --pair ru-en",
+    "uetrust people --set evouna-nq --system gpt4 --json",
+    "uetrust people --set xsum --out xsum.csv",
+    group="Papers",
+)
 def people_command(
     *,
     set: Literal["evouna-nq", "evouna-tq", "factscore", "xsum", "mlqe-pe"] = "mlqe-pe",  # What people judged
     system: Names = (),  # Systems of answers or biographies; all when left out
-    pair: str | None = None,  # Source and target language of translations (mlqe-pe), such as ru-en
+    pair: Name | None = None,  # Source and target language of translations (mlqe-pe), such as ru-en
     # Which sentences; all: train, dev and test20
     split: Literal["train", "dev", "test20", "test21", "all"] = "test20",
     without: Names = (),  # Metrics that are not computed
-    encoder: str | None = None,  # Folder of a sentence encoder for English, for an embedding similarity
+    encoder: Folder | None = None,  # Folder of a sentence encoder for English, for an embedding similarity
     # Table of metrics computed elsewhere, such as COMET: sample and a column for each, larger is better
-    scores: Path | None = None,
+    scores: File | None = None,
     # Number of simulated studies of each size: how much PRR by people the choice of each metric loses on
     # other articles
     studies: Whole = 0,
-    texts: Path | None = None,  # Write sample, source, text and post-edit for --scores to this file, and end
-    out: Path | None = None,  # .parquet or .csv file for the table
+    texts: File | None = None,  # Write sample, source, text and post-edit for --scores to this file, and end
+    out: File | None = None,  # .parquet or .csv file for the table
     output: Output = AS_TEXT,
 ):
     "How methods and metrics agree with people, for answers, biographies, summaries and translations."
@@ -266,7 +284,12 @@ def _exhibit_lines(row):  # Lines printed for one table or figure
         yield from (f"  {mark + name:<14}{text}" for name, text in lines.items() if text)
 
 
-@command("uetrust find figure 23", group="Papers")
+@command(
+    "uetrust find figure 23",
+    "uetrust find table 4 of fflm",
+    "uetrust find ablations",
+    group="Papers",
+)
 def find_command(
     words: Words,  # What to look for, for example figure 23, or table 4 of fflm, or ablations
     /,
