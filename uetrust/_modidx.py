@@ -84,6 +84,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'uetrust.cli.forked._serve_kernel': ('13_cli/forked.html#_serve_kernel', 'uetrust/cli/forked.py')},
             'uetrust.cli.ledgers': { 'uetrust.cli.ledgers._chosen_claims': ('13_cli/ledgers.html#_chosen_claims', 'uetrust/cli/ledgers.py'),
                                      'uetrust.cli.ledgers._exhibit_lines': ('13_cli/ledgers.html#_exhibit_lines', 'uetrust/cli/ledgers.py'),
+                                     'uetrust.cli.ledgers._other_exhibits': ( '13_cli/ledgers.html#_other_exhibits',
+                                                                              'uetrust/cli/ledgers.py'),
                                      'uetrust.cli.ledgers._paper_of': ('13_cli/ledgers.html#_paper_of', 'uetrust/cli/ledgers.py'),
                                      'uetrust.cli.ledgers._print_cells': ('13_cli/ledgers.html#_print_cells', 'uetrust/cli/ledgers.py'),
                                      'uetrust.cli.ledgers._print_people': ('13_cli/ledgers.html#_print_people', 'uetrust/cli/ledgers.py'),

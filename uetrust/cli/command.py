@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from inspect import Parameter as Argument
 from itertools import combinations, product
 from pathlib import Path
@@ -623,15 +624,17 @@ def _begin(run, bound, options):  # What the arguments name
 
 # %% ../../nbs/13_cli/03_command.ipynb #5df0eabc
 def _parsed(words):  # The function of a subcommand, its arguments, and names of those that it asks for
+    parse = partial(APP.parse_args, exit_on_error=False, print_error=False, verbose=False)
     try:
-        return APP.parse_args(words, exit_on_error=False, print_error=False, verbose=False)
+        return parse(words)
     except MissingArgumentError as missing:
-        if missing.argument.index is None or not Path(words[-1]).exists():
+        if missing.argument.index is None:
             raise
-        place = len(missing.command_chain)
-        moved = [*words[:place], words[-1], *words[place:-1]]  # A list of names has taken the file behind it
-        with suppress(CycloptsError):
-            return APP.parse_args(moved, exit_on_error=False, print_error=False, verbose=False)
+        start = len(missing.command_chain)
+        for i in range(len(words) - 1, start, -1):  # A list of names may have taken the file behind it
+            if os.path.exists(words[i]):
+                with suppress(CycloptsError):
+                    return parse([*words[:start], words[i], *words[start:i], *words[i + 1 :]])
         raise
 
 # %% ../../nbs/13_cli/03_command.ipynb #5afe0209

@@ -7,6 +7,7 @@ __all__ = ['CLAIM_COLUMNS', 'ClaimVerdicts', 'PEOPLE_COLUMNS', 'REGRET_COLUMNS',
            'people_command', 'find_command']
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #e84d0c99
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,6 +29,7 @@ from uetrust.cli.command import (
     printed_for_programs,
     write_out,
 )
+from ..core.vocabulary import suggestion
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #0a2215be
 def _read_prr_tables(
@@ -49,15 +51,14 @@ def _read_prr_tables(
 
 
 def _chosen_claims(claims, verdict, section):
+    known = sorted({name for names in claims["section"].str.split(" / ") for name in names})
     if verdict:
         claims = claims[claims["verdict"].isin(verdict)]
     if section:
         sections = claims["section"].str.split(" / ")
         claims = claims[sections.map(lambda names: bool(set(names) & set(section)))]
     if not len(claims):
-        raise ValueError(
-            "no claim has this verdict and section; without --verdict and --section all are shown"
-        )
+        raise ValueError(f"no claim has this verdict and section; there are sections {', '.join(known)}")
     return claims
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #0a2215be-1
@@ -114,11 +115,13 @@ def _select_rows(
             raise ValueError(
                 f"conditions are written column=value with a column of {list(df)}, got {column!r}"
             )
-        words = df[column].astype(str).str.casefold()
+        values = df[column].astype(str)
+        words = values.str.casefold()
         starts, exact = words.str.startswith(value.casefold()), words == value.casefold()
         df = df[exact if exact.any() else starts]
-    if not len(df):
-        raise ValueError(f"no row fits {' '.join(where)}")
+        if not len(df):
+            meant = suggestion(value, values.unique())
+            raise ValueError(f"no row fits {' '.join(where)}: {column} is never {value!r}. {meant}")
     return df
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #ff1c0440-1
@@ -284,6 +287,17 @@ def _exhibit_lines(row):  # Lines printed for one table or figure
         yield from (f"  {mark + name:<14}{text}" for name, text in lines.items() if text)
 
 
+def _other_exhibits(text):  # The numbers that there are, else the nearest names
+    from uetrust.report.site.exhibits import PAPERS, find_exhibits, nearest_exhibits
+
+    numbered = find_exhibits(re.sub(r"\b\d+\b", " ", text))
+    if len(numbered) and re.search(r"\b\d+\b", text):
+        last = numbered.groupby(["paper", "kind"], sort=False)["number"].max()
+        return "; ".join(f"{PAPERS[paper].name} has {kind}s 1 to {n}" for (paper, kind), n in last.items())
+    near = "; ".join(nearest_exhibits(text))
+    return f"nearest: {near}" if near else "try a number or an author, as in figure 23 of he"
+
+
 @command(
     "uetrust find figure 23",
     "uetrust find table 4 of fflm",
@@ -295,13 +309,10 @@ def find_command(
     /,
 ):
     "Page, notebook, files and command of a table or figure of the five papers."
-    from uetrust.report.site.exhibits import find_exhibits, nearest_exhibits
+    from uetrust.report.site.exhibits import find_exhibits
 
     text = " ".join(words)
     found = find_exhibits(text)
     if found.empty:
-        near = (
-            "; ".join(nearest_exhibits(text)) or "nothing; try a number or an author, as in figure 23 of he"
-        )
-        raise SystemExit(f"no table or figure matches {text!r}; nearest: {near}")
+        raise SystemExit(f"no table or figure matches {text!r}; {_other_exhibits(text)}")
     print("\n\n".join("\n".join(_exhibit_lines(row)) for row in found.itertuples()))

@@ -248,8 +248,8 @@ def read_command(
     bank: Folder | None = None,  # The bank, when the statistics go to a folder of their own
     /,
     *,
-    model: Model,  # Checkpoint that reads the texts, as for generate
-    data: Texts,  # The sources of the bank, as for generate
+    model: Model,  # Checkpoint that reads the texts, as for `bank generate`
+    data: Texts,  # The sources of the bank, as for `bank generate`
     # Which texts, after what, and what is kept
     read: Annotated[str, Parameter(choices=PASS_NAMES)] = "conditional",
     # Prompt of the texts; the stored one when left out, and no other is accepted
