@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from functools import reduce
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -18,11 +19,14 @@ import pandas as pd
 
 from tests.helpers.forked import run_forked
 from tests.helpers.paths import ROOT
+from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
+from uetrust.cli.command import APP, EXAMPLES
 from uetrust.data.bulletins import bulletins
 
 BIN = Path(sys.executable).parent
 REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
 SETTINGS = (ROOT / "settings.ini").read_text()
+APPS = {name: reduce(lambda app, word: app[word], name.split(), APP) for name in EXAMPLES}  # By name
 SHELL = set("|&;<>()$`*?[#~={}!\n")  # Signs that a shell reads
 SMALL = """printed_pairs =
 pair =
