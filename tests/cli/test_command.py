@@ -162,9 +162,10 @@ def test_a_stage_answers_to_its_former_name_which_no_help_lists(name, capsys):
     assert main([name, "--help"]) == 0
     former = capsys.readouterr().out
     assert main(["bank", name, "--help"]) == 0
-    assert former.replace(f"Usage: uetrust {name}", "") .split() == capsys.readouterr().out.replace(
-        f"Usage: uetrust bank {name}", ""
-    ).split()
+    assert (
+        former.replace(f"Usage: uetrust {name}", "").split()
+        == capsys.readouterr().out.replace(f"Usage: uetrust bank {name}", "").split()
+    )
     assert main(["--help"]) == 0
     assert f"│ {name} " not in capsys.readouterr().out
 

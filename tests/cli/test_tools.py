@@ -44,5 +44,7 @@ def test_every_command_stands_once_below_its_group(capsys):
     assert sorted(listed) == sorted([*(name for name in EXAMPLES if " " not in name), "bank"])
     assert main(["bank", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert re.findall(r"^│ ([a-z-]+) +[A-Z]", shown, re.M) == "generate read compare score fill export".split()
+    assert (
+        re.findall(r"^│ ([a-z-]+) +[A-Z]", shown, re.M) == "generate read compare score fill export".split()
+    )
     assert sorted(stages) == sorted("generate read compare score fill export".split())

@@ -102,9 +102,10 @@ def save_published_bart(at):
 
     from uetrust.models.load import load_model
 
-    (at / "models").mkdir()
-    (at / "models" / "bart-large-cnn").symlink_to(ROOT / "data" / "models" / "tiny-bart")
-    torch.save(load_model(str(at / "models" / "bart-large-cnn")).model.state_dict(), at / "bart_score.pth")
+    tiny, folder = ROOT / "data" / "models" / "tiny-bart", at / "models" / "bart-large-cnn"
+    shutil.copytree(tiny, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    for file in (at / "bart_score.pth", folder / "pytorch_model.bin"):
+        torch.save(load_model(str(tiny)).model.state_dict(), file)
 
 
 class Judge(BaseHTTPRequestHandler):

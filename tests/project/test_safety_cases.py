@@ -33,7 +33,7 @@ from tests.helpers.safety_cases import (
     told,
 )
 from uetrust.cli.cli import main
-from uetrust.cli.command import APP, WRITTEN
+from uetrust.cli.command import WRITTEN
 from uetrust.generation.endpoint import Endpoint, ReplyCache
 
 # What is read is not written

@@ -302,7 +302,9 @@ def fill_command(
     *,
     profile: Name = "demo",  # Section [profile.NAME] of settings.ini
     stages: StageNames = STAGE_NAMES[:3],  # Which stages; each needs all shards of those before it
-    worker: Annotated[str, Parameter(metavar="I/N")] = "0/1",  # i/n, i from 0: make every n-th shard only, as job i of an array
+    worker: Annotated[
+        str, Parameter(metavar="I/N")
+    ] = "0/1",  # i/n, i from 0: make every n-th shard only, as job i of an array
     engine: Literal["local", "ray"] = "local",  # This process, or tasks of a Ray cluster
     workers: Integer | None = None,  # Processes of the engine where there are no GPUs; 2 when left out
     gpus: Integer | None = None,  # GPUs of the engine, one process each

@@ -149,6 +149,7 @@ def _named_models():
 # %% ../../nbs/13_cli/09_tools.ipynb #179f5419
 @command(
     "uetrust convert bartscore_para bart_score.pth models/bartscore-para --base models/bart-large-cnn",
+    "uetrust convert transformers models/bart-large-cnn models/bart-safetensors",
     group="Score texts",
 )
 def convert_command(

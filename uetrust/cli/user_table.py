@@ -17,7 +17,6 @@ import pandas as pd
 
 from ..core.checks import preview
 from ..core.scores import wide_table
-from ..core.vocabulary import renamed, suggestion
 from uetrust.core.tables import (
     cell_of,
     column_numbers,
@@ -27,6 +26,7 @@ from uetrust.core.tables import (
     other_sheets,
     read_table_file,
 )
+from ..core.vocabulary import renamed, suggestion
 
 # %% ../../nbs/13_cli/02_user_table.ipynb #a571c813
 def _one_row_per_sample(df, path):
@@ -200,7 +200,9 @@ def _check_marks(scores, path):
 HOW_TO_NAME = "To use others, name columns with --uncertainty (larger is less certain) or --confidence."
 
 
-def _methods_by_name(df, quality, document, file, baselines):  # `UsedColumns` of a table whose methods are not named
+def _methods_by_name(
+    df, quality, document, file, baselines
+):  # `UsedColumns` of a table whose methods are not named
     from uetrust.core.roles import role_of
     from uetrust.scoring.columns import used_columns
 

@@ -162,10 +162,10 @@ def check_keys(
     "Refuse a key that nothing reads, and suggest a similar one."
     for key in [key for key in given if key not in known]:
         if new := RENAMED.get(kind, {}).get(key):
-            remedy = f"it is called {new!r} now"
+            remedy = f"It is called {new!r} now"
         else:
             remedy = f"{suggestion(key, known)} It may have {sorted(known)}"
-        raise ValueError(f"settings.ini [{kind}.{name}] has no key {key!r}: {remedy}")
+        raise ValueError(f"settings.ini [{kind}.{name}] has no key {key!r}. {remedy}")
 
 # %% ../../nbs/01_core/03_settings.ipynb #362913a4-1
 def value_error(

@@ -25,7 +25,7 @@ VOCABULARY = {
 }  # Word -> what it stands for
 SYNONYMS = {
     "quality": "qualities",
-    "truth": "truths label labels human humans gold",
+    "truth": "truths labels human humans gold",
     "metric": "",
     "uncertainty": "uncertainties uncertainty_col",
     "confidence": "confidences confident",
@@ -63,4 +63,8 @@ def suggestion(
     "Sentence with the known names nearest to a mistyped one; case does not matter."
     spelled = {str(one).casefold(): str(one) for one in known}
     near = [repr(spelled[one]) for one in get_close_matches(str(name).casefold(), spelled, count)]
-    return f"Did you mean {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}?" if near else "No name is near."
+    return (
+        f"Did you mean {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}?"
+        if near
+        else "No name is near."
+    )

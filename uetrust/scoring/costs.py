@@ -216,7 +216,9 @@ def named_card(
 ) -> _Card:
     "An accelerator by name."
     if name.lower() not in CARDS:
-        raise LookupError(f"no card is called {name!r}. {suggestion(name, CARDS)} There are {', '.join(CARDS)}")
+        raise LookupError(
+            f"no card is called {name!r}. {suggestion(name, CARDS)} There are {', '.join(CARDS)}"
+        )
     return CARDS[name.lower()]
 
 # %% ../../nbs/09_scoring/09_costs.ipynb #10776809
