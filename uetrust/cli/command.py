@@ -89,8 +89,7 @@ def document(
 # %% ../../nbs/13_cli/03_command.ipynb #6e7e649d-1
 def command(
     *examples: str,  # What a user types to try it; shown in its help, and run by a test
-    group: str
-    | None = None,  # Title in `HELP_GROUPS` below which `uetrust --help` lists it; None for a stage
+    group: str | None = None,  # Title in `HELP_GROUPS` below which the help lists it; None: a stage of a bank
 ) -> Callable:  # Decorator that registers a function `NAME_command`
     "Register a function as subcommand, or as a stage of a bank; what its comments say becomes its help."
     if group not in (None, *HELP_GROUPS):

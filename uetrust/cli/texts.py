@@ -244,7 +244,7 @@ PASS_NAMES = "conditional hidden vocabulary processed mc_dropout unconditional s
     "uetrust bank read my-bank --model data/models/tiny-bart --data bulletin:test:10 --read unconditional",
 )
 def read_command(
-    folder: Folder,  # The bank, whose subfolder gets the statistics; or their own folder, followed by the bank
+    folder: Folder,  # The bank, whose subfolder gets the statistics; or their own folder, then the bank
     bank: Folder | None = None,  # The bank, when the statistics go to a folder of their own
     /,
     *,
