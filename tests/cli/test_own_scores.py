@@ -80,7 +80,7 @@ def test_a_judge_needs_its_scale_or_a_line(pilot, capsys):
     options = ("--quality", "judge", "--uncertainty", "good", "--alpha", "0.4")
     code, out, err = call(capsys, "guarantee", pilot, *options)
     assert code == 2 and "pilot.csv: quality must lie on the scale 0 to 1" in err and out == ""
-    assert "betting test" in call(capsys, "guarantee", pilot, *options, "--scale", "1:5")[1]
+    assert "betting test" in call(capsys, "guarantee", pilot, *options, "--scale", "judge=1:5")[1]
     assert "binomial test" in call(capsys, "guarantee", pilot, *options, "--tau", "3")[1]
 
 
