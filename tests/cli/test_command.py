@@ -1,4 +1,4 @@
-"""Every subcommand has an example that its help shows and the parser takes; test_examples.py runs them."""
+"""Every subcommand has examples that its help shows and the parser takes; test_examples.py runs them."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.helpers.command_runs import judge_server, run, write_scores, write_summaries
+from tests.helpers.command_runs import APPS, judge_server, run, write_scores, write_summaries
 from tests.helpers.endpoints import SAMPLES, SETTINGS, endpoint, server, written
 from uetrust import __version__
 from uetrust.cli import command
@@ -36,13 +36,14 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_help_of_a_command_shows_an_example_that_the_parser_takes(name, capsys):
-    words = shlex.split(EXAMPLES[name])
-    assert words[:2] == ["uetrust", name]
-    APP.parse_args(words[1:], exit_on_error=False, print_error=False)
-    assert main([name, "--help"]) == 0
+def test_the_help_of_a_command_shows_examples_that_the_parser_takes(name, capsys):
+    for example in EXAMPLES[name]:
+        words = shlex.split(example)
+        assert " ".join(words).startswith(f"uetrust {name}")
+        APP.parse_args(words[1:], exit_on_error=False, print_error=False)
+    assert main([*name.split(), "--help"]) == 0
     shown = capsys.readouterr().out
-    assert "".join(f"example: {EXAMPLES[name]}".split()) in "".join(shown.split())
+    assert all("".join(f"example: {one}".split()) in "".join(shown.split()) for one in EXAMPLES[name])
     assert max(map(len, shown.splitlines())) <= 80
 
 
@@ -112,12 +113,68 @@ def test_a_confidence_is_an_uncertainty_turned_round(folder, tmp_path, capsys):
         (["prr", "F", "--quality", "rouge", "--out", "/no/where.csv"], "there is no folder"),
         (["audit", "F", "--quality", "rouge", "--out", "x.txt"], ".parquet or .csv"),
         (["claims", "--out", "x.txt"], ".parquet or .csv"),
+        (["prr", "F", "--quality", "rouge", "--clusters", "doc"], "--clusters is now --document."),
+        (["next-labels", "F", "--metrics=rouge", "--labels", "human"], "--metrics is now --metric."),
+        (["score", "F", "--methods", "msp"], "--methods is now --method."),
+        (["methods", "nosuch"], "No name is near. `uetrust methods` lists all"),
+        (["metrics", "rogue"], "Did you mean 'rouge_l', 'rouge_2' or 'rouge_1'? `uetrust metrics` lists all"),
+        (["score", "F", "--metric", "rogue_l"], "Did you mean 'rouge_l'"),
+        (["plan", "demoo"], "settings.ini has no profile 'demoo'. Did you mean 'demo'?"),
+        (["plan", "smoke", "--card", "h10"], "Did you mean 'h100'?"),
+        (["cells", "--where", "paper=FFM"], "paper is never 'FFM'. Did you mean 'FFLM'?"),
+        (["claims", "--section", "9"], "there are sections 1, 3-C, 3.1"),
+        (["guarantee", "F", "--quality", "judge", "--scale", "1:10"], "COLUMN=LOWEST:HIGHEST"),
+        (["guarantee", "F", "--quality", "judge", "--scale", "rouge=1:10"], "--scale names ['rouge']"),
+        (["audit", "--quality", "rouge"], "FILE goes first: `uetrust audit FILE ...`"),
+        (["audit", "--uncertainty", "msp", "nofile.csv"], "FILE goes first: `uetrust audit FILE ...`"),
+        (["bank", "compar", "F"], 'Did you mean "compare"?'),
     ],
 )
 def test_wrong_words_are_answered_in_one_line(folder, words, says, capsys):
     assert main([str(folder / "scores.csv") if word == "F" else word for word in words]) == 2
     told = capsys.readouterr()
     assert says in told.err and told.err.count("\n") == 1 and not told.out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "prr --quality rouge --uncertainty msp entropy F",
+        "prr --quality rouge --uncertainty msp entropy F --json",
+        "prr --uncertainty msp entropy F --quality rouge",
+        "prr F --uncertainty msp entropy --quality rouge",
+    ],
+)
+def test_a_list_of_columns_does_not_take_the_file_behind_it(folder, line, capsys):
+    words = line.replace("F", str(folder / "scores.csv")).split()
+    assert main([*words, *["--json"] * ("--json" not in words)]) == 0
+    assert [row["method"] for row in json.loads(capsys.readouterr().out)] == ["msp", "entropy"]
+
+
+def test_a_file_to_write_is_not_taken_for_the_file_to_read(folder, tmp_path, capsys):
+    (tmp_path / "old.csv").write_text("kept")
+    assert main(["prr", "--quality", "rouge", "--out", str(tmp_path / "old.csv")]) == 2
+    assert "FILE goes first" in capsys.readouterr().err and (tmp_path / "old.csv").read_text() == "kept"
+
+
+@pytest.mark.parametrize("name", "generate read compare fill export".split())
+def test_a_stage_answers_to_its_former_name_which_no_help_lists(name, capsys):
+    assert main([name, "--help"]) == 0
+    former = capsys.readouterr().out
+    assert main(["bank", name, "--help"]) == 0
+    assert (
+        former.replace(f"Usage: uetrust {name}", "").split()
+        == capsys.readouterr().out.replace(f"Usage: uetrust bank {name}", "").split()
+    )
+    assert main(["--help"]) == 0
+    assert f"│ {name} " not in capsys.readouterr().out
+
+
+def test_no_exhibit_of_a_number_is_answered_with_the_numbers_that_there_are(capsys):
+    with pytest.raises(SystemExit, match="matches 'figure 99 of ice'; ICE has figures 1 to 4$"):
+        main(["find", "figure", "99", "of", "ice"])
+    with pytest.raises(SystemExit, match="try a number or an author"):
+        main(["find", "qqqq"])
 
 
 def test_the_version_and_the_completion_of_a_shell(tmp_path, capsys):
@@ -130,11 +187,12 @@ def test_the_version_and_the_completion_of_a_shell(tmp_path, capsys):
 def test_every_list_takes_spaces_and_commas():
     "Only words that are typed by themselves keep their commas, and one number that may be left out."
     kept = []
-    for name in EXAMPLES:
-        for argument in APP[name].assemble_argument_collection():
+    for name, app in APPS.items():
+        for argument in app.assemble_argument_collection():
             if "list" in str(argument.hint) and argument.parameter.converter is None:
                 kept.append((name, argument.name))
-    assert kept == [("find", "WORDS"), ("run", "PARAMS"), ("generate", "--logprobs")]
+    found = [("bank generate", "--logprobs"), ("find", "WORDS"), ("run", "PARAMS"), ("slides", "NOTEBOOKS")]
+    assert sorted(kept) == found
 
 
 @pytest.mark.parametrize(

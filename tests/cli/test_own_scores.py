@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.helpers.cli import call
-from uetrust.cli.command import APP, EXAMPLES
+from tests.helpers.command_runs import APPS
 from uetrust.evaluation.inference.dose import metric_needs, prr_parts
 from uetrust.evaluation.inference.guarantee import expected_guarantee, rejection_guarantee
 from uetrust.evaluation.inference.next_labels import next_labels
@@ -80,7 +80,7 @@ def test_a_judge_needs_its_scale_or_a_line(pilot, capsys):
     options = ("--quality", "judge", "--uncertainty", "good", "--alpha", "0.4")
     code, out, err = call(capsys, "guarantee", pilot, *options)
     assert code == 2 and "pilot.csv: quality must lie on the scale 0 to 1" in err and out == ""
-    assert "betting test" in call(capsys, "guarantee", pilot, *options, "--scale", "1:5")[1]
+    assert "betting test" in call(capsys, "guarantee", pilot, *options, "--scale", "judge=1:5")[1]
     assert "binomial test" in call(capsys, "guarantee", pilot, *options, "--tau", "3")[1]
 
 
@@ -101,7 +101,7 @@ def test_dose_says_how_good_a_metric_must_be(pilot, capsys):
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("power", "--quality", "humen", "--uncertainty", "good"), "Did you mean ['human']"),
+        (("power", "--quality", "humen", "--uncertainty", "good"), "Did you mean 'human'?"),
         (("power", "--uncertainty", "good"), "--quality, or single judgements with --annotators"),
         (
             ("power", "--annotators", "first", "--uncertainty", "good"),
@@ -199,10 +199,10 @@ def plain_numbers(hints):
     return found
 
 
-@pytest.mark.parametrize("name", sorted(EXAMPLES))
+@pytest.mark.parametrize("name", sorted(APPS))
 def test_every_number_of_every_command_is_checked_where_it_is_typed(name):
     "A plain int takes 2.5 for 2, and a plain float takes nan; prices are checked where they are used"
-    hints = get_type_hints(APP[name].default_command, include_extras=True)
+    hints = get_type_hints(APPS[name].default_command, include_extras=True)
     assert plain_numbers(hints) <= {"price_in", "price_out", "budget"}
 
 
@@ -312,7 +312,7 @@ def test_options_reach_the_library(scores, tmp_path, capsys):
 
 
 MALFORMED = dict(
-    wrong_column=("sample,rogue,msp\na,1,2\nb,2,1\nc,3,3\n", "has no column 'rouge'. Did you mean ['rogue']"),
+    wrong_column=("sample,rogue,msp\na,1,2\nb,2,1\nc,3,3\n", "has no column 'rouge'. Did you mean 'rogue'?"),
     text=("sample,rouge,msp\na,1,2\nb,good,1\nc,3,3\n", "'good' at sample b"),
     empty=("", "is empty: it has no header"),
     header_only=("sample,rouge,msp\n", "is empty"),

@@ -14,7 +14,7 @@ def test_named_methods_of_a_file_are_computed_and_no_others(replies, capsys):
     assert main(["score", str(replies), "--methods", "msp", "md"]) == 0
     assert "md: lacks greedy_state; train_states" in capsys.readouterr().out
     assert main(["score", str(replies), "--methods", "mps"]) == 2
-    assert "Did you mean ['msp'" in capsys.readouterr().err
+    assert "Did you mean 'msp'" in capsys.readouterr().err
     assert main(["score", str(replies), "--methods", "md"]) == 2
     assert "nothing that was asked for can be computed" in capsys.readouterr().err
     assert main(["score", str(replies), "--methods", "rouge_l"]) == 2

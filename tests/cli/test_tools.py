@@ -40,4 +40,11 @@ def test_every_command_stands_once_below_its_group(capsys):
     assert places == sorted(places) and len(places) == 4
     parts = [shown[start:end] for start, end in zip(places, [*places[1:], shown.index("─ Everywhere ─")])]
     listed = [name for part in parts for name in re.findall(r"^│ ([a-z-]+) +[A-Z]", part, re.M)]
-    assert sorted(listed) == sorted(EXAMPLES)
+    stages = "generate read compare score fill export".split()
+    assert sorted(listed) == sorted([*(name for name in EXAMPLES if " " not in name), "bank"])
+    assert main(["bank", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert (
+        re.findall(r"^│ ([a-z-]+) +[A-Z]", shown, re.M) == "generate read compare score fill export".split()
+    )
+    assert sorted(stages) == sorted("generate read compare score fill export".split())

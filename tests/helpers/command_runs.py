@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from functools import reduce
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -18,11 +19,14 @@ import pandas as pd
 
 from tests.helpers.forked import run_forked
 from tests.helpers.paths import ROOT
+from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
+from uetrust.cli.command import APP, EXAMPLES
 from uetrust.data.bulletins import bulletins
 
 BIN = Path(sys.executable).parent
 REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
 SETTINGS = (ROOT / "settings.ini").read_text()
+APPS = {name: reduce(lambda app, word: app[word], name.split(), APP) for name in EXAMPLES}  # By name
 SHELL = set("|&;<>()$`*?[#~={}!\n")  # Signs that a shell reads
 SMALL = """printed_pairs =
 pair =
@@ -98,9 +102,10 @@ def save_published_bart(at):
 
     from uetrust.models.load import load_model
 
-    (at / "models").mkdir()
-    (at / "models" / "bart-large-cnn").symlink_to(ROOT / "data" / "models" / "tiny-bart")
-    torch.save(load_model(str(at / "models" / "bart-large-cnn")).model.state_dict(), at / "bart_score.pth")
+    tiny, folder = ROOT / "data" / "models" / "tiny-bart", at / "models" / "bart-large-cnn"
+    shutil.copytree(tiny, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    for file in (at / "bart_score.pth", folder / "pytorch_model.bin"):
+        torch.save(load_model(str(tiny)).model.state_dict(), file)
 
 
 class Judge(BaseHTTPRequestHandler):

@@ -80,7 +80,7 @@ def test_there_are_five_cells():
 def test_a_pasted_command_prints_its_table_and_its_help(project):
     "Of four texts, two share a score of msp, and all differ by entropy"
     (project / "scores.csv").write_text("msp,entropy\n1,1\n1,2\n2,3\n3,4\n")
-    told = uetrust(project, "tied", "scores.csv", "--columns", "msp,entropy", "--csv")
+    told = uetrust(project, "tied", "scores.csv", "--quality", "msp,entropy", "--csv")
     assert told.split() == ["name,tied", "msp,0.5", "entropy,0"]
     assert "Columns to look at" in uetrust(project, "tied", "--help")
 

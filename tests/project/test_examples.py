@@ -1,4 +1,4 @@
-"""The example of every subcommand runs as it is printed: with the real `uetrust`, outside the checkout."""
+"""The examples of every subcommand run as they are printed: with the real `uetrust`, outside the checkout."""
 
 import os
 import shlex
@@ -28,33 +28,34 @@ from uetrust.core.roles import declared_scale
 from uetrust.core.settings import mirror
 from uetrust.models.gguf import converted_folder
 
-PROJECT = [
-    "run",
-    "report",
-    "plan",
-    "export",
-    "fill",
-    "slides",
-]  # In a project; others in an empty folder
-BEFORE = dict(read=["generate"], compare=["generate"], report=["fill", "run"], export=["fill"])
-PUBLIC = ["cells"]  # Some of its data are public and not in the repository
-WROTE = dict(  # What an example leaves, relative to its folder
-    audit="audit.html",
-    score="scores.parquet",
-    generate="my-bank/bank.json",
-    read="my-bank/conditional",
-    compare="my-bank/entailments",
-    convert="models/bartscore-para/model.safetensors",
-    fill="runs/smoke/banks/bulletin--tiny-bart/texts/bank.json",
-    run="runs/smoke/notebooks/human.ipynb",
-    report="runs/smoke/report/index.html",
-    export="runs/smoke-export/README.md",
-)
+# In a project; others in an empty folder
+PROJECT = ["run", "report", "plan", "bank export", "bank fill", "slides"]
+BEFORE = {
+    "bank read": ["bank generate"],
+    "bank compare": ["bank generate"],
+    "bank score": ["bank read", "bank compare"],
+    "report": ["bank fill", "run"],
+    "bank export": ["bank fill"],
+}
+PUBLIC = ["cells", "people"]  # Some of their data are public and not in the repository
+WROTE = {  # What the examples leave, relative to their folder
+    "audit": "audit.html",
+    "score": "scores.parquet",
+    "bank generate": "my-bank/bank.json",
+    "bank read": "my-bank/unconditional",
+    "bank compare": "my-bank/entailments",
+    "bank score": "my-bank/scores.csv",
+    "convert": "models/bartscore-para/model.safetensors",
+    "bank fill": "runs/smoke/banks/bulletin--tiny-bart/texts/bank.json",
+    "run": "runs/smoke/notebooks/human.ipynb",
+    "report": "runs/smoke/report/index.html",
+    "bank export": "runs/smoke-export/README.md",
+}
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    "Function that runs the example of a subcommand once, after those that it needs"
+    "Function that runs the examples of a subcommand once, after those that it needs"
     folders = dict(outside=tmp_path_factory.mktemp("outside"), project=tmp_path_factory.mktemp("project"))
     small_project(folders["project"])
     write_scores(folders["outside"])
@@ -66,14 +67,15 @@ def ran(tmp_path_factory):
             for other in BEFORE.get(name, []):
                 once(other)
             at = folders["project" if name in PROJECT else "outside"]
-            if name in ("report", "export"):  # `make reproduce` runs the pages of the bank
+            if name in ("report", "bank export"):  # `make reproduce` runs the pages of the bank
                 _run_pages(at)
             if name == "convert":
                 save_published_bart(at)
             if name == "score":  # Its --out is the input of audit
                 at = tmp_path_factory.mktemp("replies")
                 copy_replies(at)
-            done[name] = (_asked_judge if name == "judge" else run)(at, EXAMPLES[name]), at
+            do = _asked_judge if name == "judge" else run
+            done[name] = [(example, do(at, example)) for example in EXAMPLES[name]], at
         return done[name]
 
     return once
@@ -97,29 +99,31 @@ def _asked_judge(at, line):
         return run(at, line.replace("http://127.0.0.1:8000", address))
 
 
-LONG = "fill", "run", "report", "export"  # They make a bank and its pages
+LONG = "bank fill", "run", "report", "bank export", "slides"  # They make a bank, its pages, or all slides
 NAMES = [
     pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in EXAMPLES if name != "serve"
 ]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.values != ("serve",)])
-def test_an_example_runs_as_printed(name, ran):
+def test_the_examples_run_as_printed(name, ran, monkeypatch):
     if name in PUBLIC and mirror() is None:
         pytest.skip("public data are not at hand")
     if name == "models" and converted_folder("smollm2") is None:
         pytest.skip("smollm2 was not fetched: `make smollm2` fetches it")
-    done, at = ran(name)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.strip() and "Traceback" not in done.stderr
-    assert not any(sign in EXAMPLES[name] for sign in "<>|$*")
+    monkeypatch.setenv("BROWSER", "true")  # What `--open` starts
+    examples, at = ran(name)
+    for example, done in examples:
+        assert done.returncode == 0, (example, done.stderr[-2000:])
+        assert done.stdout.strip() and "Traceback" not in done.stderr, example
+        assert not any(sign in example for sign in "<>|$*")
     if name in WROTE:
         assert (at / WROTE[name]).exists(), WROTE[name]
 
 
 def test_an_example_writes_nothing_into_the_checkout(ran):
     before = _changes()
-    for name in ("generate", "score", "audit"):
+    for name in ("bank generate", "score", "audit"):
         ran(name)
     assert _changes() == before
     assert len(pd.read_parquet(ran("score")[1] / "scores.parquet")) == 4
@@ -130,8 +134,12 @@ def _changes():
     return subprocess.run(git, capture_output=True, text=True).stdout
 
 
+def test_every_command_has_two_to_four_examples():
+    assert not {name: examples for name, examples in EXAMPLES.items() if not 2 <= len(examples) <= 4}
+
+
 def test_the_example_of_serve_answers(tmp_path):
-    words = shlex.split(EXAMPLES["serve"].replace("--port 8000", "--port 0"))
+    words = shlex.split(EXAMPLES["serve"][0].replace("--port 8000", "--port 0"))
     assert words[-2:] == ["--port", "0"]
     env = os.environ | dict(PYTHONUNBUFFERED="1")
     server = subprocess.Popen([str(BIN / words[0]), *words[1:]], cwd=tmp_path, env=env, stdout=-1, text=True)

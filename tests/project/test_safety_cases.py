@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 
 from tests.faults.harness import start_answers, stop_answers
-from tests.helpers.command_runs import BIN, ROOT, judge_server, run
+from tests.helpers.command_runs import APPS, BIN, ROOT, judge_server, run
 from tests.helpers.safety_cases import (
     folder,  # noqa: F401
     interrupted,
@@ -33,7 +33,7 @@ from tests.helpers.safety_cases import (
     told,
 )
 from uetrust.cli.cli import main
-from uetrust.cli.command import APP, EXAMPLES, WRITTEN
+from uetrust.cli.command import WRITTEN
 from uetrust.generation.endpoint import Endpoint, ReplyCache
 
 # What is read is not written
@@ -128,8 +128,8 @@ def test_every_parameter_with_a_path_is_known_to_be_read_or_written():
     "A new option that names a file to write stands in WRITTEN, or this fails."
     known = {*WRITTEN, *" ".join(PATHS.values()).split()}
     found = {}
-    for name in EXAMPLES:
-        for argument in APP[name].assemble_argument_collection():
+    for name, app in APPS.items():
+        for argument in app.assemble_argument_collection():
             if "Path" in str(argument.hint):
                 found[argument.field_info.name] = name
     assert set(found) - known == set()

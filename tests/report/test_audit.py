@@ -231,7 +231,7 @@ def test_methods_are_found_by_name_and_missing_columns_are_explained(tmp_path, c
         assert {row["method"] for row in rows} == {"msp", "mte", "words"}
         assert rows[0]["value"] == pytest.approx(prr(df["human"], df["msp"]).value)
     assert main(["audit", str(wide), "--quality", "humna"]) == 2
-    assert "has no column 'humna'. Did you mean ['human']" in capsys.readouterr().err
+    assert "has no column 'humna'. Did you mean 'human'?" in capsys.readouterr().err
     df.drop(columns="human").to_parquet(wide)
     assert main(["audit", str(wide)]) == 2
     assert "no quality was found by name; name it with --quality COLUMN or --truth" in capsys.readouterr().err

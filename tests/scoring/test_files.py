@@ -212,8 +212,8 @@ def test_explain_tells_a_lack_of_models_from_a_lack_of_inputs(capsys):
 def test_explain_tells_what_only_the_model_itself_can_give_and_how_it_gives_it(capsys):
     file = FOLDER / "openai_batch_output.jsonl"
     found = {name: row["remedy"] for name, row in explained(capsys, file).items()}
-    read = "the model itself must read its texts: uetrust generate BANK --model CHECKPOINT --data FILE, then "
-    read += "uetrust read BANK --read {} --model CHECKPOINT --data FILE"
+    read = "the model itself must read its texts: uetrust generate BANK "
+    read += "--model CHECKPOINT --data FILE, then uetrust read BANK --read {} --model CHECKPOINT --data FILE"
     assert found["msp_he2024"] == read.format("processed") and found["pmi"] == read.format("unconditional")
     fill = "add {} to passes in settings.ini, then uetrust fill DATASET--GENERATOR"
     assert found["rauq"] == fill.format("attention")

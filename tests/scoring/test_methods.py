@@ -160,7 +160,7 @@ def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
     assert main(["methods", "--json"]) == 0
     assert [m["name"] for m in json.loads(capsys.readouterr().out)] == list(list_scores()["name"]) == SCORES
     assert main(["methods", "msp"]) == 0 and capsys.readouterr().out.startswith("# msp\n")
-    assert main(["methods", "mps"]) == 2 and "Did you mean ['msp'" in capsys.readouterr().err
+    assert main(["methods", "mps"]) == 2 and "Did you mean 'msp'" in capsys.readouterr().err
     bank = os.fspath(banks[64])
     assert main(["score", bank, "--methods", "msp", "mte", "eigv", "--out", str(tmp_path / "s.parquet")]) == 0
     out = capsys.readouterr().out

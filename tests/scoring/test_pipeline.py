@@ -90,14 +90,14 @@ def test_a_generator_is_its_section_over_the_preset(here):
 @pytest.mark.parametrize(
     "name,says",
     [
-        ("wrong", "has no key 'sampels': did you mean 'samples'"),
+        ("wrong", "has no key 'sampels'. Did you mean 'samples'"),
         ("seen", "a server gives no token probabilities"),
         ("elicited", "no p_true and no elicit unless reader names its checkpoint; found .*w1"),
         ("passing", "no pass 'attntion'; there are conditional, "),
         ("renamed", "the pass 'own' is called 'conditional' now"),
         ("comparing", "nothing compares entailmnts; there are entailments, "),
         ("scaled", "verbal_scale is two numbers, the lowest and the highest, got '5'"),
-        ("nobody", "no generator 'nobody'; it has"),
+        ("nobody", "no generator 'nobody'. No name is near. It has"),
     ],
 )
 def test_mistakes_in_settings_are_named(here, name, says):

@@ -7,13 +7,17 @@ __all__ = ['CLAIM_COLUMNS', 'ClaimVerdicts', 'PEOPLE_COLUMNS', 'REGRET_COLUMNS',
            'people_command', 'find_command']
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #e84d0c99
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 from uetrust.cli.command import (
     AS_TEXT,
     SEVERAL,
+    File,
     Finite,
+    Folder,
+    Name,
     Names,
     Output,
     Pairs,
@@ -25,6 +29,7 @@ from uetrust.cli.command import (
     printed_for_programs,
     write_out,
 )
+from ..core.vocabulary import suggestion
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #0a2215be
 def _read_prr_tables(
@@ -46,15 +51,14 @@ def _read_prr_tables(
 
 
 def _chosen_claims(claims, verdict, section):
+    known = sorted({name for names in claims["section"].str.split(" / ") for name in names})
     if verdict:
         claims = claims[claims["verdict"].isin(verdict)]
     if section:
         sections = claims["section"].str.split(" / ")
         claims = claims[sections.map(lambda names: bool(set(names) & set(section)))]
     if not len(claims):
-        raise ValueError(
-            "no claim has this verdict and section; without --verdict and --section all are shown"
-        )
+        raise ValueError(f"no claim has this verdict and section; there are sections {', '.join(known)}")
     return claims
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #0a2215be-1
@@ -62,13 +66,18 @@ CLAIM_COLUMNS = "id verdict standing satisfied cells n_obs stability shuffle_sha
 ClaimVerdicts = Annotated[list[Literal["holds", "partly", "fails", "not decidable"]], SEVERAL]
 
 
-@command("uetrust claims --verdict fails --section 6 C.2.4", group="Papers")
+@command(
+    "uetrust claims",
+    "uetrust claims --verdict fails --section 6 C.2.4",
+    "uetrust claims --verdict holds --out claims.csv",
+    group="Papers",
+)
 def claims_command(
     *,
     verdict: ClaimVerdicts = (),  # Only claims with these verdicts
     section: Names = (),  # Only claims of these sections, for example 4.2 C.1.3
-    paper: str = "uets",  # Whose claims: the start of a file data/published/<paper>_claims.csv
-    tables: Path | None = None,  # Evaluate on the tables of another run (a folder with table03.csv ...)
+    paper: Name = "uets",  # Whose claims: the start of a file data/published/<paper>_claims.csv
+    tables: Folder | None = None,  # Evaluate on the tables of another run (a folder with table03.csv ...)
     draws: Whole = 200,  # Noisy copies of the tables that measure the stability of a verdict
     # Tables with shuffled names: shuffle_share is the share of them of which a claim holds, joint_p the p of
     # a claim as a whole against them
@@ -77,7 +86,7 @@ def claims_command(
     # this
     margin: Finite = 0.3,
     seed: Whole = 0,  # Seed of the noise and the shuffles
-    out: Path | None = None,  # .parquet or .csv file for the claims
+    out: File | None = None,  # .parquet or .csv file for the claims
     output: Output = AS_TEXT,
 ):
     "The claim ledger of He et al. 2024."
@@ -106,11 +115,13 @@ def _select_rows(
             raise ValueError(
                 f"conditions are written column=value with a column of {list(df)}, got {column!r}"
             )
-        words = df[column].astype(str).str.casefold()
+        values = df[column].astype(str)
+        words = values.str.casefold()
         starts, exact = words.str.startswith(value.casefold()), words == value.casefold()
         df = df[exact if exact.any() else starts]
-    if not len(df):
-        raise ValueError(f"no row fits {' '.join(where)}")
+        if not len(df):
+            meant = suggestion(value, values.unique())
+            raise ValueError(f"no row fits {' '.join(where)}: {column} is never {value!r}. {meant}")
     return df
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #ff1c0440-1
@@ -121,12 +132,17 @@ def _paper_of(where, papers):  # Paper named by a condition: no other is recompu
                 return paper
 
 
-@command('uetrust cells --where paper=FFLM status="recomputed, different"', group="Papers")
+@command(
+    "uetrust cells --where paper=ICE table=1",
+    'uetrust cells --where paper=FFLM status="recomputed, different"',
+    "uetrust cells --where paper=FFLM --csv",
+    group="Papers",
+)
 def cells_command(
     *,
     # List the numbers that fit, for example paper=ICE table=1 status=recomputed
     where: Pairs = (),
-    out: Path | None = None,  # .parquet or .csv file for the numbers
+    out: File | None = None,  # .parquet or .csv file for the numbers
     output: Output = AS_TEXT,
 ):
     "The cell ledger: for every printed number of the five papers, whether it was reproduced."
@@ -152,23 +168,28 @@ def _print_cells(cells, where, paper):
         print(reason)
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #99e73845-1
-@command("uetrust people --set evouna-nq --system gpt4 --json", group="Papers")
+@command(
+    "uetrust people --pair ru-en",
+    "uetrust people --set evouna-nq --system gpt4 --json",
+    "uetrust people --set xsum --out xsum.csv",
+    group="Papers",
+)
 def people_command(
     *,
     set: Literal["evouna-nq", "evouna-tq", "factscore", "xsum", "mlqe-pe"] = "mlqe-pe",  # What people judged
     system: Names = (),  # Systems of answers or biographies; all when left out
-    pair: str | None = None,  # Source and target language of translations (mlqe-pe), such as ru-en
+    pair: Name | None = None,  # Source and target language of translations (mlqe-pe), such as ru-en
     # Which sentences; all: train, dev and test20
     split: Literal["train", "dev", "test20", "test21", "all"] = "test20",
     without: Names = (),  # Metrics that are not computed
-    encoder: str | None = None,  # Folder of a sentence encoder for English, for an embedding similarity
+    encoder: Folder | None = None,  # Folder of a sentence encoder for English, for an embedding similarity
     # Table of metrics computed elsewhere, such as COMET: sample and a column for each, larger is better
-    scores: Path | None = None,
+    scores: File | None = None,
     # Number of simulated studies of each size: how much PRR by people the choice of each metric loses on
     # other articles
     studies: Whole = 0,
-    texts: Path | None = None,  # Write sample, source, text and post-edit for --scores to this file, and end
-    out: Path | None = None,  # .parquet or .csv file for the table
+    texts: File | None = None,  # Write sample, source, text and post-edit for --scores to this file, and end
+    out: File | None = None,  # .parquet or .csv file for the table
     output: Output = AS_TEXT,
 ):
     "How methods and metrics agree with people, for answers, biographies, summaries and translations."
@@ -271,19 +292,32 @@ def _exhibit_lines(row):  # Lines printed for one table or figure
         yield from (f"  {mark + name:<14}{text}" for name, text in lines.items() if text)
 
 
-@command("uetrust find figure 23", group="Papers")
+def _other_exhibits(text):  # The numbers that there are, else the nearest names
+    from uetrust.report.site.exhibits import PAPERS, find_exhibits, nearest_exhibits
+
+    numbered = find_exhibits(re.sub(r"\b\d+\b", " ", text))
+    if len(numbered) and re.search(r"\b\d+\b", text):
+        last = numbered.groupby(["paper", "kind"], sort=False)["number"].max()
+        return "; ".join(f"{PAPERS[paper].name} has {kind}s 1 to {n}" for (paper, kind), n in last.items())
+    near = "; ".join(nearest_exhibits(text))
+    return f"nearest: {near}" if near else "try a number or an author, as in figure 23 of he"
+
+
+@command(
+    "uetrust find figure 23",
+    "uetrust find table 4 of fflm",
+    "uetrust find ablations",
+    group="Papers",
+)
 def find_command(
     words: Words,  # What to look for, for example figure 23, or table 4 of fflm, or ablations
     /,
 ):
     "Page, notebook, files and command of a table or figure of the five papers."
-    from uetrust.report.site.exhibits import find_exhibits, nearest_exhibits
+    from uetrust.report.site.exhibits import find_exhibits
 
     text = " ".join(words)
     found = find_exhibits(text)
     if found.empty:
-        near = (
-            "; ".join(nearest_exhibits(text)) or "nothing; try a number or an author, as in figure 23 of he"
-        )
-        raise SystemExit(f"no table or figure matches {text!r}; nearest: {near}")
+        raise SystemExit(f"no table or figure matches {text!r}; {_other_exhibits(text)}")
     print("\n\n".join("\n".join(_exhibit_lines(row)) for row in found.itertuples()))

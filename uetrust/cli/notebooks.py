@@ -14,7 +14,6 @@ import os
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,6 +31,7 @@ from uetrust.core.settings import (
     root,
     written_file,
 )
+from ..core.vocabulary import suggestion
 from ..scoring.generators import generator_settings
 
 # %% ../../nbs/13_cli/01_notebooks.ipynb #7d3a3ce1
@@ -212,9 +212,9 @@ def _yaml_value(text):  # A value of JSON
 def _values(nb, params):  # Values that the notebook gets: given parameters, and settings of the profile
     known, defaults = notebook_defaults(nb), parameter_defaults(nb)
     if bad := set(params) - set(known):
-        near = [other for name in sorted(bad) for other in get_close_matches(name, known, 1)]
-        meant = f"; did you mean {' and '.join(map(repr, near))}?" if near else ""
-        raise ValueError(f"{nb.name} has no parameter {sorted(bad)}; it has {sorted(known)}{meant}")
+        name = min(bad)
+        meant = suggestion(name, known)
+        raise ValueError(f"{nb.name} has no parameter {name!r}. {meant} It has {sorted(known)}")
     from_profile = _from_profile(nb, params, defaults) if "profile" in known else {}
     return json.loads(json.dumps(from_profile | params))  # Refuses what JSON cannot carry
 

@@ -14,13 +14,16 @@ from typing import Literal
 from uetrust.cli.command import (
     AS_TEXT,
     FIRST_SHEET,
-    Confidence,
+    Column,
+    Columns,
     Count,
+    File,
     Finite,
-    Names,
+    Majority,
+    Name,
     Output,
-    Pairs,
     Probability,
+    Scales,
     Share,
     Sheet,
     Whole,
@@ -40,31 +43,32 @@ def _print_notes(found):  # Lines on how columns were read, and which were recog
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #e8218a41
 @command(
+    "uetrust prr scores.csv --quality human",
     "uetrust prr scores.csv --id sample --quality rouge judge --scale judge=1:10 --uncertainty msp entropy",
+    "uetrust prr scores.csv --quality human --uncertainty msp --document article --csv",
     group="Judge scores",
 )
 def prr_command(
-    # .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per summary, or a long table; .gz is unpacked, and
-    # a folder is read as the parts of one table
-    file: Path,
+    # .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text, or a long table; .gz is unpacked, and a
+    # folder is read as the parts of one table
+    file: File,
     /,
     *,
-    quality: Names,  # Columns where larger is better
+    quality: Columns,  # Columns where larger is better
     # Columns where larger is less certain; found by name where this and --confidence are left out
-    uncertainty: Names = (),
-    confidence: Names = (),  # Columns where larger is more certain
-    id: str | None = None,  # Column with the names of the samples, or several: a+b
-    # Column with the document of each sample, when several share one; or several columns: a+b
-    clusters: str | None = None,
-    # Declared scales of quality columns, COLUMN=LOWEST:HIGHEST; a value outside its scale is an error
-    scale: Pairs = (),
+    uncertainty: Columns = (),
+    confidence: Columns = (),  # Columns where larger is more certain
+    id: Column | None = None,  # Column with the names of the texts, or several: a+b
+    # Column with the document of each text, when several share one; or several columns: a+b
+    document: Column | None = None,
+    scale: Scales = (),  # Declared scales of quality columns; a value outside its scale is an error
     # 'mean' of mean risks as in the published tables, 'sum' as in Eq. 3
     area: Literal["mean", "sum"] = "mean",
     ties: Literal["average", "input", "best", "worst"] = "average",  # How equal uncertainties are ordered
     max_rejection: Share = 1.0,  # Reject at most this share
-    compat: str | None = None,  # Values by another definition: he2024, lm_polygraph_50, ...
+    compat: Name | None = None,  # Values by another definition: he2024, lm_polygraph_50, ...
     adjust: Literal["holm", "bh"] = "holm",  # How q corrects p for the number of cells
-    out: Path | None = None,  # .parquet or .csv file for the table
+    out: File | None = None,  # .parquet or .csv file for the table
     at: Sheet = FIRST_SHEET,
     output: Output = AS_TEXT,
 ):
@@ -74,7 +78,7 @@ def prr_command(
     check_out(out)
     columns = dict(quality=quality, uncertainty=uncertainty, confidence=confidence, id_col=id)
     options = dict(area=area, ties=ties, max_rejection=max_rejection, compat=compat, adjust=adjust)
-    table, notes = user_table(file, clusters=clusters, scale=scale, where=asdict(at), **columns, **options)
+    table, notes = user_table(file, document=document, scale=scale, where=asdict(at), **columns, **options)
     _print_notes(notes)
     write_out(table, out)
     print_table(table, output)
@@ -95,28 +99,31 @@ def _audit_line(file, given):  # The command that makes an audit again, without 
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #4da0167f-1
 @command(
-    "uetrust audit scores.parquet --quality human --length words --html audit.html", group="Judge scores"
+    "uetrust audit scores.parquet",
+    "uetrust audit scores.parquet --quality human --length words --html audit.html",
+    "uetrust audit scores.parquet --truth human --uncertainty msp entropy --document article --json",
+    group="Judge scores",
 )
 def audit_command(
-    file: Path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text, or a long table of scores
+    file: File,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text, or a long table of scores
     /,
     *,
     # Columns where larger is better; found by name where this and --truth are left out
-    quality: Names = (),
+    quality: Columns = (),
     # Columns where larger is less certain; found by name where this and --confidence are left out
-    uncertainty: Names = (),
-    confidence: Names = (),  # Columns where larger is more certain
+    uncertainty: Columns = (),
+    confidence: Columns = (),  # Columns where larger is more certain
     # Quality that the others are judged by, such as human scores; expert_mean: mean of expert_1, expert_2
-    truth: str | None = None,
-    length: str | None = None,  # Column with the length of each text
+    truth: Column | None = None,
+    length: Column | None = None,  # Column with the length of each text
     # Column with the document of each text, when several share one; or several columns: a+b
-    document: str | None = None,
-    id: str | None = None,  # Column with the names of the texts, or several: a+b
+    document: Column | None = None,
+    id: Column | None = None,  # Column with the names of the texts, or several: a+b
     at: Sheet = FIRST_SHEET,
     brief: bool = False,  # Print at most 15 lines
     json: bool = False,  # Print JSON
-    html: Path | None = None,  # Write a page
-    out: Path | None = None,  # .parquet or .csv file for the table of PRR
+    html: File | None = None,  # Write a page
+    out: File | None = None,  # .parquet or .csv file for the table of PRR
 ):
     "The whole evaluation of uncertainty scores: PRR, pitfalls, what may be quoted and what may not."
     from uetrust.core.checks import json_text
@@ -151,17 +158,24 @@ def _write_page(found, file, path):  # The page of an audit, if `--html` names o
             partial.write_text(page, encoding="utf-8")
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #a030dfc0
-def _named_columns(file, id, at, names, document):  # Table of a file, and the document of each row or None
-    from uetrust.cli.user_table import numeric_scores, read_noted_scores, require_columns
+def _named_columns(file, id, at, names, uncertainty, confidence, document=None):
+    "Columns that are named, uncertainties, and the document of each row or None."
+    from uetrust.cli.user_table import (
+        numeric_scores,
+        read_noted_scores,
+        require_columns,
+        uncertainty_columns,
+    )
     from uetrust.core.checks import score_frame
 
     df, notes = read_noted_scores(file, id, (document,) if document else (), **asdict(at))
-    _print_notes(notes)
-    named = list(dict.fromkeys(names))
-    require_columns(df, [*named, *([document] if document else [])], file)
-    return score_frame(numeric_scores(df[named], file), file.name), df[
-        document
-    ].to_numpy() if document else None
+    names = require_columns(df, list(dict.fromkeys(names)), file)
+    documents = df[require_columns(df, [document], file)[0]].to_numpy() if document else None
+    methods = uncertainty, confidence, document, file
+    unsure, found = uncertainty_columns(df, names, *methods, baselines=False)  # A yardstick is no choice
+    _print_notes([*notes, *found])
+    named, unsure = (score_frame(part, file.name) for part in (numeric_scores(df[names], file), unsure))
+    return named, unsure, documents
 
 
 def _of_file(file, compute, *args, **options):  # Result of `compute`; an error names the file
@@ -173,84 +187,110 @@ def _of_file(file, compute, *args, **options):  # Result of `compute`; an error 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #a030dfc0-1
 @command(
     "uetrust power pilot.csv --quality human --uncertainty msp entropy --document article",
+    "uetrust power pilot.csv --annotators human judge --uncertainty msp entropy --power 0.9",
+    "uetrust power pilot.csv --quality rouge --json",
     group="Judge scores",
 )
 def power_command(
-    file: Path,  # Scores of a pilot: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
+    file: File,  # Scores of a pilot: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
     /,
     *,
-    uncertainty: Names,  # Columns where larger is less certain
-    quality: str | None = None,  # Column where larger is better; the mean of the annotators if left out
-    annotators: Names = (),  # Columns of single judgements, for the number of annotators of each text
+    quality: Column | None = None,  # Column where larger is better; the mean of the annotators if left out
+    # Columns where larger is less certain; found by name where this and --confidence are left out
+    uncertainty: Columns = (),
+    confidence: Columns = (),  # Columns where larger is more certain
+    annotators: Columns = (),  # Columns of single judgements, for the number of annotators of each text
     # Column with the document of each text, when several share one; or several columns: a+b
-    document: str | None = None,
-    id: str | None = None,  # Column with the names of the texts, or several: a+b
+    document: Column | None = None,
+    id: Column | None = None,  # Column with the names of the texts, or several: a+b
     power: Probability = 0.8,  # Target probability of finding the pilot's difference
     level: Probability = 0.05,  # Significance level of the two-sided tests
+    out: File | None = None,  # .parquet or .csv file for the table
     at: Sheet = FIRST_SHEET,
     output: Output = AS_TEXT,
 ):
     "Texts and annotators that the next study needs, planned from a pilot."
-    from uetrust.evaluation.inference.power import annotator_table, power_sentence, power_table
+    from uetrust.evaluation.inference.power import annotator_table, power_table
 
+    check_out(out)
     if quality is None and not annotators:
         raise ValueError("name the quality with --quality, or single judgements with --annotators")
-    names = [*([quality] if quality else []), *annotators, *uncertainty]
-    df, documents = _named_columns(file, id, at, names, document)
-    judged, unsure = df[list(annotators)], df[list(uncertainty)]
+    names, methods = [*([quality] if quality else []), *annotators], (uncertainty, confidence)
+    df, unsure, documents = _named_columns(file, id, at, names, *methods, document)
+    judged = df[list(annotators)]
     truth = df[quality] if quality else judged.mean(axis=1, skipna=False)
     table = _of_file(file, power_table, truth, unsure, documents, power, level)
+    people = [_of_file(file, annotator_table, judged, unsure, documents, power, level)] if annotators else []
+    write_out(table, out)
+    _print_power(table, people, power, output)
+
+# %% ../../nbs/13_cli/04_own_scores.ipynb #a03e8f4f
+def _print_power(table, people, power, output):  # Sentences, texts needed, and annotators of each text
+    from uetrust.evaluation.inference.power import power_sentence
+
     if printed_for_programs(table, output):
         return
     for row in table.itertuples():
         print(power_sentence(row, power))
-    print()
-    print_table(table, output)
-    if annotators:
+    for rows in (table, *people):
         print()
-        print_table(_of_file(file, annotator_table, judged, unsure, documents, power, level), output)
+        print_table(rows, output)
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #a030dfc0-2
 @command(
     "uetrust guarantee scores.csv --quality human --tau 3 --uncertainty msp --alpha 0.1 --delta 0.1",
+    "uetrust guarantee scores.csv --quality judge --scale judge=1:10 --uncertainty msp --expectation",
     group="Judge scores",
 )
 def guarantee_command(
-    file: Path,  # Labelled texts: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
+    file: File,  # Labelled texts: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
     /,
     *,
-    quality: str,  # Column where larger is better: 0 and 1, on [0,1], or with --tau or --scale
-    uncertainty: Names,  # Columns where larger is less certain; of several, each gets its share of delta
+    quality: Column,  # Column where larger is better: 0 and 1, on [0,1], or with --tau or --scale
+    # Columns where larger is less certain; of several, each gets its share of delta; found by name where this
+    # and --confidence are left out
+    uncertainty: Columns = (),
+    confidence: Columns = (),  # Columns where larger is more certain
     alpha: Probability = 0.1,  # Largest risk among kept texts
     delta: Probability = 0.1,  # Probability that the promise may be broken
     tau: Finite | None = None,  # Smallest acceptable quality: below it a text is bad
-    scale: str | None = None,  # LOWEST:HIGHEST quality, which have risk 1 and 0
+    scale: Scales = (),  # Lowest and highest quality, which have risk 1 and 0
     # Column with the document of each text, when several share one; or several columns: a+b
-    document: str | None = None,
+    document: Column | None = None,
     expectation: bool = False,  # Promise the expected risk of new texts instead (conformal risk control)
-    id: str | None = None,  # Column with the names of the texts, or several: a+b
+    id: Column | None = None,  # Column with the names of the texts, or several: a+b
+    out: File | None = None,  # .parquet or .csv file for the table
     at: Sheet = FIRST_SHEET,
     output: Output = AS_TEXT,
 ):
     "Threshold on uncertainty so that the risk of kept texts is at most alpha with probability 1 - delta."
-    from uetrust.cli.user_table import parse_scale
     from uetrust.evaluation.inference import guarantee
 
-    ends = parse_scale(f"{quality}={scale}")[1] if scale else (0, 1)
-    df, documents = _named_columns(file, id, at, [quality, *uncertainty], document)
-    options = dict(alpha=alpha, tau=tau, scale=ends, clusters=documents)
+    check_out(out)
+    options = dict(alpha=alpha, tau=tau, scale=_scale_of(quality, scale))
+    df, unsure, documents = _named_columns(file, id, at, [quality], uncertainty, confidence, document)
     promise = guarantee.expected_guarantee if expectation else guarantee.rejection_guarantee
-    options |= {} if expectation else dict(delta=delta / len(uncertainty))
-    found = {name: _of_file(file, promise, df[quality], df[name], **options) for name in uncertainty}
-    _print_guarantees(found, "documents" if document else "texts", output)
+    options |= dict(clusters=documents) | ({} if expectation else dict(delta=delta / unsure.shape[1]))
+    found = {name: _of_file(file, promise, df[quality], unsure[name], **options) for name in unsure}
+    _print_guarantees(found, "documents" if document else "texts", out, output)
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #2936ea55
-def _print_guarantees(found, unit, output):  # A sentence for each method, and the table of all
+def _scale_of(quality, scale):  # Lowest and highest value of the one quality
+    from uetrust.cli.user_table import parse_scale
+
+    scales = dict(map(parse_scale, scale))
+    if others := set(scales) - {quality}:
+        raise ValueError(f"--scale names {sorted(others)}, but --quality is {quality!r}")
+    return scales.get(quality, (0, 1))
+
+
+def _print_guarantees(found, unit, out, output):  # A sentence for each method, and the table of all
     import pandas as pd
 
     from uetrust.evaluation.inference.guarantee import guarantee_sentence
 
     table = pd.DataFrame([dict(method=name) | one._asdict() for name, one in found.items()])
+    write_out(table, out)
     if printed_for_programs(table, output):
         return
     for name, one in found.items():
@@ -260,20 +300,25 @@ def _print_guarantees(found, unit, output):  # A sentence for each method, and t
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #a030dfc0-3
 @command(
-    "uetrust dose pilot.csv --truth human --metric rouge --uncertainty msp entropy --texts 500",
+    "uetrust dose pilot.csv --truth human --metric rouge --uncertainty msp entropy",
+    "uetrust dose pilot.csv --truth human --metric judge --uncertainty msp entropy --texts 500 --target 0.95",
     group="Judge scores",
 )
 def dose_command(
-    file: Path,  # Scores of a pilot: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
+    file: File,  # Scores of a pilot: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
     /,
     *,
-    truth: str,  # Column of the truth, such as human scores; larger is better
-    metric: str,  # Column of the metric that is to stand in for it; larger is better
-    uncertainty: Names,  # Columns where larger is less certain, at least two
+    truth: Column,  # Column of the truth, such as human scores; larger is better
+    metric: Column,  # Column of the metric that is to stand in for it; larger is better
+    # Columns where larger is less certain, two methods at least; found by name where this and --confidence
+    # are left out
+    uncertainty: Columns = (),
+    confidence: Columns = (),  # Columns where larger is more certain
     # Texts of the study that the metric is to judge; those of the file if left out
     texts: Count | None = None,
-    confidence: Confidence = 0.9,  # Target probability of choosing the better of the two best methods
-    id: str | None = None,  # Column with the names of the texts, or several: a+b
+    target: Majority = 0.9,  # Target probability of choosing the better of the two best methods
+    id: Column | None = None,  # Column with the names of the texts, or several: a+b
+    out: File | None = None,  # .parquet or .csv file for the table
     at: Sheet = FIRST_SHEET,
     output: Output = AS_TEXT,
 ):
@@ -281,13 +326,15 @@ def dose_command(
     from uetrust.evaluation.inference.dose import metric_needs, needs_sentence, prr_parts, two_best
     from uetrust.evaluation.inference.power import power_table
 
-    if len(uncertainty) < 2:
-        raise ValueError(f"--uncertainty needs at least 2 columns to choose from, got {list(uncertainty)}")
-    df, _ = _named_columns(file, id, at, [truth, metric, *uncertainty], None)
-    parts = _of_file(file, prr_parts, df[truth], df[metric], df[list(uncertainty)])
+    check_out(out)
+    df, unsure, _ = _named_columns(file, id, at, [truth, metric], uncertainty, confidence)
+    if unsure.shape[1] < 2:
+        raise ValueError(f"a choice needs at least 2 columns of methods, got {list(unsure)}")
+    parts = _of_file(file, prr_parts, df[truth], df[metric], unsure)
     best = list(_of_file(file, two_best, parts)["method"])
-    spread = _of_file(file, power_table, df[metric], df[best])["unit_sd"].iloc[-1]
-    needs = metric_needs(parts, texts or parts.n, spread, confidence)
+    spread = _of_file(file, power_table, df[metric], unsure[best])["unit_sd"].iloc[-1]
+    needs = metric_needs(parts, texts or parts.n, spread, target)
+    write_out(parts.methods, out)
     if printed_for_programs(parts.methods, output):
         return
     print(f"{needs_sentence(needs, metric)}\n")
@@ -295,22 +342,25 @@ def dose_command(
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #9db2d8ce
 @command(
-    "uetrust next-labels scores.csv --metrics rouge nli --uncertainty msp --n 50 --labels human",
+    "uetrust next-labels scores.csv --metric rouge nli --uncertainty msp --n 50 --truth human",
+    "uetrust next-labels scores.csv --metric rouge --uncertainty msp entropy --every --out next.csv",
     group="Judge scores",
 )
 def next_labels_command(
-    file: Path,  # Scores of all texts: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
+    file: File,  # Scores of all texts: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text
     /,
     *,
-    metrics: Names,  # Columns of quality metrics, larger is better
-    uncertainty: Names,  # Columns where larger is less certain
+    metric: Columns,  # Columns of quality metrics, larger is better
+    # Columns where larger is less certain; found by name where this and --confidence are left out
+    uncertainty: Columns = (),
+    confidence: Columns = (),  # Columns where larger is more certain
     n: Count = 50,  # Texts to label next
-    labels: str | None = None,  # Column with the existing labels, empty for the other texts
-    probability: str | None = None,  # Column with the probability with which the labelled texts were drawn
-    id: str | None = None,  # Column with the names of the texts, or several: a+b
+    truth: Column | None = None,  # Column with the judgements so far, empty for the other texts
+    probability: Column | None = None,  # Column with the probability with which the judged texts were drawn
+    id: Column | None = None,  # Column with the names of the texts, or several: a+b
     seed: Whole = 0,  # Seed of the draw
     every: bool = False,  # Print all texts, not only those to label next
-    out: Path | None = None,  # .parquet or .csv file for all texts with their probability
+    out: File | None = None,  # .parquet or .csv file for all texts with their probability
     at: Sheet = FIRST_SHEET,
     output: Output = AS_TEXT,
 ):
@@ -318,10 +368,10 @@ def next_labels_command(
     from uetrust.evaluation.inference.next_labels import next_labels
 
     check_out(out)
-    given = [name for name in (labels, probability) if name]
-    df, _ = _named_columns(file, id, at, [*metrics, *uncertainty, *given], None)
-    known, drawn = (df[name] if name else None for name in (labels, probability))
-    inputs = df[list(metrics)], df[list(uncertainty)], n, known, drawn, seed
+    given = [name for name in (truth, probability) if name]
+    df, unsure, _ = _named_columns(file, id, at, [*metric, *given], uncertainty, confidence)
+    known, drawn = (df[name] if name else None for name in (truth, probability))
+    inputs = df[list(metric)], unsure, n, known, drawn, seed
     table = _of_file(file, next_labels, *inputs).rename_axis("text").reset_index()
     write_out(table, out)
     print_table(table if every else table[table["next"]], output)

@@ -8,12 +8,23 @@ __all__ = ['run_command', 'report_command', 'plan_command', 'export_command']
 # %% ../../nbs/13_cli/06_pages.ipynb #3ed8dd60
 import os
 from pathlib import Path
+from typing import Annotated
 
-from .command import Words, check_folder, command, require_checkout
+from cyclopts import Parameter
+
+from uetrust.cli.command import (
+    Folder,
+    Name,
+    Words,
+    check_folder,
+    command,
+    require_checkout,
+)
 
 # %% ../../nbs/13_cli/06_pages.ipynb #81893846
 @command(
     "uetrust run nbs/experiments/people/01_human.ipynb runs/smoke/notebooks/human.ipynb profile=smoke",
+    "uetrust run nbs/lessons/1_basics/01_what_is_prr.ipynb runs/what_is_prr.ipynb",
     group="Project",
 )
 def run_command(
@@ -41,10 +52,10 @@ def run_command(
         print(f"ok {done.name}")
 
 # %% ../../nbs/13_cli/06_pages.ipynb #81893846-1
-@command("uetrust report --profile smoke", group="Project")
+@command("uetrust report --profile smoke", "uetrust report --profile smoke --open", group="Project")
 def report_command(
     *,
-    profile: str = "demo",  # Section [profile.NAME] of settings.ini
+    profile: Name = "demo",  # Section [profile.NAME] of settings.ini
     open: bool = False,  # Open the page in a browser; write it first when there is none
 ):
     "One page from the files of a run."
@@ -70,12 +81,17 @@ def _open_page(page: Path):  # Print its address, and open it in a browser if th
     webbrowser.open(page.as_uri())
 
 
-@command("uetrust plan smoke --json", group="Project")
+@command(
+    "uetrust plan smoke",
+    "uetrust plan paper --card a100",
+    "uetrust plan smoke --json",
+    group="Project",
+)
 def plan_command(
-    profile: str,  # Section [profile.NAME] of settings.ini
+    profile: Name,  # Section [profile.NAME] of settings.ini
     /,
     *,
-    card: str = "h100",  # Accelerator whose hours are estimated: h100, h200, a100, l40s, rtx4090, t4
+    card: Name = "h100",  # Accelerator whose hours are estimated: h100, h200, a100, l40s, rtx4090, t4
     json: bool = False,  # Print everything as JSON
     check: bool = False,  # Print nothing, and fail with a list when something that the run needs is missing
 ):
@@ -94,13 +110,16 @@ def plan_command(
     print(text.dumps(plan.to_dict(), indent=1, default=float) if json else "\n".join(plan_lines(plan)))
 
 # %% ../../nbs/13_cli/06_pages.ipynb #81893846-3
-@command("uetrust export smoke --out runs/smoke-export", group="Project")
+@command(
+    "uetrust bank export smoke --out runs/smoke-export",
+    "uetrust bank export smoke --out runs/smoke-scores --no-figures",
+)
 def export_command(
-    profile: str,  # Section [profile.NAME] of settings.ini, which was run before
+    profile: Name,  # Section [profile.NAME] of settings.ini, which was run before
     /,
     *,
-    out: Path,  # Folder for the scores, tables, figures and the data card
-    figures: bool = True,  # Draw Figures 3 to 41 too
+    out: Folder,  # Folder for the scores, tables, figures and the data card
+    figures: Annotated[bool, Parameter(negative="--no-figures")] = True,  # Draw Figures 3 to 41 too
 ):
     "Scores of every text of a finished run as parquet, with Tables 3 to 9 and Figures 3 to 41 from its PRRs."
     from uetrust.report.export import export_run

@@ -22,12 +22,18 @@ from uetrust.cli.command import (
     SEVERAL,
     Count,
     Debug,
+    File,
     Integer,
+    Model,
+    Models,
+    Name,
     Names,
     Output,
     Pairs,
     Price,
     Sheet,
+    Texts,
+    Url,
     check_out,
     command,
     endpoint_of,
@@ -39,49 +45,65 @@ from uetrust.cli.command import (
 )
 
 # %% ../../nbs/13_cli/08_scores.ipynb #62195e29
-def _print_cards(
-    name, kind, columns, output
-):  # One card, or a table; True when a table for people was printed
+_LISTED_BY = dict(ue="uetrust methods", nlg="uetrust metrics")  # Kind of a score -> the command that lists it
+
+
+def _require_score(name, kind):  # A score that exists, of any kind
+    from uetrust.core.vocabulary import suggestion
+    from uetrust.statistics.scores import load_scores
+
+    if name not in (reg := load_scores()):
+        lists = f"`{_LISTED_BY[kind]}` lists all"
+        raise LookupError(f"no score is called {name!r}. {suggestion(name, reg.of(kind))} {lists}")
+
+
+def _print_cards(name, kind, columns, out, output):
+    "Print one card, or a table; True when a table for people was printed."
     from uetrust.report.cards import list_scores, score_card
     from uetrust.statistics.scores import load_scores
 
+    check_out(out)
     reg = load_scores()
     if name:
+        _require_score(name, kind)
         print(score_card(name, reg))
         return False
     table = list_scores(reg, kind)
+    write_out(table, out)
     if printed_for_programs(table, output):
         return False
     print_table(table[columns], output)
     return True
 
 
-@command("uetrust methods semantic_entropy", group="Score texts")
+@command("uetrust methods", "uetrust methods semantic_entropy", "uetrust methods --csv", group="Score texts")
 def methods_command(
-    name: str | None = None,  # The card of one method; all of them when left out
+    name: Name | None = None,  # The card of one method; all of them when left out
     /,
     *,
+    out: File | None = None,  # .parquet or .csv file for the table
     output: Output = AS_TEXT,
 ):
     "Uncertainty methods: what each needs, costs and means."
     from uetrust.statistics.texts import STATISTICS
 
-    if _print_cards(name, "ue", ["name", "made_by", "unit", "cite"], output):
+    if _print_cards(name, "ue", ["name", "made_by", "unit", "cite"], out, output):
         print("\nHigher is less certain for all. What they are made from:")
         for name, entry in STATISTICS.items():
             if entry.stored:
                 print(f"  {name}: {entry.cost}")
 
 # %% ../../nbs/13_cli/08_scores.ipynb #62195e29-1
-@command("uetrust metrics rouge_l", group="Score texts")
+@command("uetrust metrics", "uetrust metrics rouge_l", "uetrust metrics --json", group="Score texts")
 def metrics_command(
-    name: str | None = None,  # The card of one metric; all of them when left out
+    name: Name | None = None,  # The card of one metric; all of them when left out
     /,
     *,
+    out: File | None = None,  # .parquet or .csv file for the table
     output: Output = AS_TEXT,
 ):
     "Quality metrics: what each judges and needs."
-    _print_cards(name, "nlg", ["name", "dim", "needs", "unit", "direction"], output)
+    _print_cards(name, "nlg", ["name", "dim", "needs", "unit", "direction"], out, output)
 
 # %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8
 def _is_bank(
@@ -97,23 +119,33 @@ def _is_bank(
     return named or (folder.exists() and not folder.suffix)
 
 
-def _all_or(names):  # The word all, a list of names, or None
-    return "all" if list(names) == ["all"] else list(names) or None
+def _all_or(names, kind):  # The word all, a list of names of scores, or None
+    if list(names) == ["all"]:
+        return "all"
+    for name in names:
+        _require_score(name, kind)
+    return list(names) or None
 
 # %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8-1
 FORMAT_NAMES = tuple("vllm openai sglang lm-eval lighteval inspect every-eval-ever helm uqlm own".split())
 
 
-@command("uetrust score replies.jsonl --out scores.parquet", group="Score texts")
+@command("uetrust bank score my-bank", "uetrust bank score my-bank --method msp perplexity --out scores.csv")
+@command(
+    "uetrust score replies.jsonl --out scores.parquet",
+    "uetrust score replies.jsonl --method msp lex_sim --json",
+    "uetrust score replies.jsonl --explain",
+    group="Score texts",
+)
 def score_command(
-    # Outputs: replies, logs, tables, hub:OWNER/NAME:SPLIT; or a folder that generate, read and fill made
-    file: Path,
+    # Outputs: replies, logs, tables, hub:OWNER/NAME:SPLIT; or the folder of a bank
+    file: File,
     /,
     *,
-    metrics: Names = (),  # Quality metrics, or 'all'
-    model: Pairs = (),  # Models that scores need, GROUP=CHECKPOINT; small shipped models when left out
-    methods: Names = (),  # Uncertainty methods, or 'all'; all methods and metrics when neither is named
-    data: str | None = None,  # Sources and references of a bank, as for generate; requests of a file
+    metric: Names = (),  # Quality metrics, or 'all'
+    model: Models = (),  # Models that scores need; small shipped models when left out
+    method: Names = (),  # Uncertainty methods, or 'all'; all methods and metrics when neither is named
+    data: Texts | None = None,  # Sources and references of a bank, as for `bank generate`; requests of a file
     # Tool that wrote the file; recognised when left out
     format: Annotated[str | None, Parameter(choices=FORMAT_NAMES)] = None,
     # Meaning of a column of a table, MEANING=NAME; text, source, references, samples, logprobs ...
@@ -124,14 +156,14 @@ def score_command(
     explain: bool = False,  # List for every method which inputs are missing and how to get them
     # .parquet or .csv file; one row per text of a file, one row per text and score of a bank, where it is
     # FOLDER/scores.csv when left out
-    out: Path | None = None,
+    out: File | None = None,
     debug: Debug = False,
     output: Output = AS_TEXT,
 ):
     "Uncertainty and quality scores of outputs that another tool wrote, or uncertainty scores of a bank."
     check_out(out)
-    names = dict(methods=_all_or(methods), metrics=_all_or(metrics))
-    models = _score_models(model, metrics)
+    names = dict(methods=_all_or(method, "ue"), metrics=_all_or(metric, "nlg"))
+    models = _score_models(model, metric)
     given = _read_bank(file, data) if _is_bank(file) else _read_file(file, format, column, data, place)
     if explain:
         return _explain(given, models, out, output)
@@ -366,14 +398,15 @@ DIMENSIONS = "overall", "coherence", "consistency", "fluency", "relevance"
 @command(
     "uetrust judge mine.jsonl --endpoint http://127.0.0.1:8000/v1 --model my-judge "
     "--families wi_in --dims consistency",
+    "uetrust judge mine.jsonl --endpoint http://127.0.0.1:8000/v1 --model my-judge --dry-run",
     group="Score texts",
 )
 def judge_command(
-    file: Path,  # .csv, .parquet, .json or .jsonl file with id, hypothesis, and source or reference
+    file: File,  # .csv, .parquet, .json or .jsonl file with id, hypothesis, and source or reference
     /,
     *,
-    endpoint: str,  # OpenAI-compatible server, up to and with /v1
-    model: str,  # Name of the model on the server
+    endpoint: Url,  # OpenAI-compatible server, up to and with /v1
+    model: Model,  # Name of the model on the server
     # What the judge is shown: nothing else, the reference, the source, or both
     families: Annotated[list[Literal[FAMILIES]], SEVERAL] = ("wi_in",),
     dims: Annotated[list[Literal[(*DIMENSIONS, "all")]], SEVERAL] = ("all",),  # What it judges
@@ -384,10 +417,10 @@ def judge_command(
     top: Integer = 0,  # Likeliest tokens to request; with them the expected score is computed too
     max_tokens: Count = MAX_JUDGE_TOKENS,  # Longest reply; more for a judge that explains itself
     completions: bool = False,  # The server completes plain text and has no chat
-    revision: str | None = None,  # Distinguishes two models of one name
-    cache: str | None = None,  # Where raw replies are kept; FILE.replies.sqlite next to the file if left out
+    revision: Name | None = None,  # Distinguishes two models of one name
+    cache: File | None = None,  # Where raw replies are kept; FILE.replies.sqlite next to the file if left out
     price: Price = FREE,
-    out: Path | None = None,  # .parquet or .csv file for the scores
+    out: File | None = None,  # .parquet or .csv file for the scores
     output: Output = AS_TEXT,
 ):
     "Ask a server how good summaries are; every reply is kept, and nothing is paid twice."

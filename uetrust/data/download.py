@@ -17,7 +17,6 @@ import pickle
 import pickletools
 import socket
 import threading
-from difflib import get_close_matches
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -28,6 +27,7 @@ import pandas as pd
 
 from ..core.checks import preview
 from ..core.settings import atomic_write, mirror, root
+from ..core.vocabulary import suggestion
 
 # %% ../../nbs/02_data/01_download.ipynb #824d7df8
 @cache
@@ -66,8 +66,7 @@ def _source_url(
     known = sources()["url"].to_dict() | UNHASHED
     if name not in known:
         raise ValueError(
-            f"no public file is called {name!r}. Did you mean {get_close_matches(name, known)}? All "
-            f"{len(known)}: {sorted(known)}"
+            f"no public file is called {name!r}. {suggestion(name, known)} All {len(known)}: {sorted(known)}"
         )
     return known[name]
 

@@ -11,7 +11,6 @@ __all__ = ['TRUE_FILES', 'TRUE_SCORES', 'COGENSUMM_FILES', 'POLYTOPE_SYSTEMS', '
 import csv
 import io
 from collections import Counter
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ import pandas as pd
 from ..core.checks import preview
 from ..core.settings import mirror
 from ..core.tables import parse_json, read_json_lines, read_text
+from ..core.vocabulary import suggestion
 from .download import SPLITS, DataNotAtHand, cache_dir
 from .loaders import BadData
 
@@ -212,7 +212,7 @@ def benchmark_path(
     "Path of a benchmark file; when it is missing, the error says where to get it and what it should hold."
     if name not in BENCHMARK_FILES:
         raise ValueError(
-            f"no benchmark file is called {name!r}. Did you mean {get_close_matches(name, BENCHMARK_FILES)}? "
+            f"no benchmark file is called {name!r}. {suggestion(name, BENCHMARK_FILES)} "
             f"All {len(BENCHMARK_FILES)}: {sorted(BENCHMARK_FILES)}"
         )
     folders = [Path(folder)] if folder else [parent for parent in (cache_dir(), mirror()) if parent]

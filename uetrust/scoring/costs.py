@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from ..core.settings import pinned_checkpoint, resolve_checkpoint, root
+from ..core.vocabulary import suggestion
 from ..models.gguf import converted_folder
 from ..statistics.generator import reads_prompt
 from ..statistics.texts import STATISTICS
@@ -215,7 +216,9 @@ def named_card(
 ) -> _Card:
     "An accelerator by name."
     if name.lower() not in CARDS:
-        raise LookupError(f"no card is called {name!r}; there are {', '.join(CARDS)}")
+        raise LookupError(
+            f"no card is called {name!r}. {suggestion(name, CARDS)} There are {', '.join(CARDS)}"
+        )
     return CARDS[name.lower()]
 
 # %% ../../nbs/09_scoring/09_costs.ipynb #10776809

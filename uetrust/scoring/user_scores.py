@@ -7,7 +7,6 @@ __all__ = ['read_noted_scores', 'read_scores', 'require_columns', 'numeric_score
 
 # %% ../../nbs/09_scoring/13_user_scores.ipynb #71112c77
 import re
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from uetrust.core.tables import (
     other_sheets,
     read_table_file,
 )
+from ..core.vocabulary import renamed, suggestion
 
 # %% ../../nbs/09_scoring/13_user_scores.ipynb #a571c813
 def _one_row_per_sample(df, path):
@@ -76,7 +76,7 @@ class _NotedScores(NamedTuple):
 def read_noted_scores(
     path,  # File, folder of parts or scored bank, as for `read_scores`
     id_col: str = None,  # Column with the names of the samples, or several: 'a+b'; 'row 1', ... when None
-    names: tuple = (),  # Further columns of names, such as that of the clusters
+    names: tuple = (),  # Further columns of names, such as that of the documents
     **where,  # Options `sheet` and `header_row` of `read_table_file`
 ) -> _NotedScores:
     "Table of scores of a file, with notes on how it was read."
@@ -98,12 +98,13 @@ def _choice(path):  # What else of the file could be read
     return f". {others}" if others else ""
 
 # %% ../../nbs/09_scoring/13_user_scores.ipynb #7ab4e002
+@renamed(id_col="id", names="document")
 def read_scores(
     # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file (.gz is unpacked), one row per sample; a folder of
     # its parts; or a scored bank
     path,
-    id_col: str = None,  # Column with the names of the samples, or several: 'a+b'; 'row 1', ... when None
-    names: tuple = (),  # Further columns of names, such as that of the clusters
+    id: str = None,  # Column with the name of each text, or several: 'a+b'; 'row 1', ... when None
+    document: str = None,  # Column with the document of each text, or several: 'a+b'; it stays text
     **where,  # `sheet` and `header_row` of `read_table`
 ) -> pd.DataFrame:  # Indexed by sample; a field inside an object is the column 'outer.inner'
     """Table of scores of a file; the error of an unusable file says what is wrong.
@@ -118,7 +119,7 @@ def read_scores(
     >>> from uetrust import read_scores
     >>> read_scores("scores.csv", "sample")  # doctest: +SKIP
     """
-    return read_noted_scores(path, id_col, names, **where).scores
+    return read_noted_scores(path, id, (document,) if document else (), **where).scores
 
 # %% ../../nbs/09_scoring/13_user_scores.ipynb #7ab4e003
 def _by_sample(df, id_col, index, path):  # index: columns that were the index in pandas
@@ -142,10 +143,8 @@ def require_columns(
     "Names of columns that the table has; a missing one raises, and the message suggests similar names."
     for name in names:
         if name not in df.columns:
-            similar = get_close_matches(name, map(str, df.columns))
-            meant = f" Did you mean {similar}?" if similar else ""
-            there = f"{list(df.columns)}{_choice(Path(path))}"
-            raise ValueError(f"{Path(path).name} has no column {name!r}.{meant} It has {there}")
+            there = f"{suggestion(name, df.columns)} It has {list(df.columns)}{_choice(Path(path))}"
+            raise ValueError(f"{Path(path).name} has no column {name!r}. {there}")
     return names
 
 # %% ../../nbs/09_scoring/13_user_scores.ipynb #7ab2e033-1
