@@ -130,7 +130,7 @@ def test_the_audit_plans_the_next_study_and_promises_where_it_can(pilot, capsys)
     assert [row["second"] for row in plan] == ["chance", "fair"]
     df = pd.read_csv(pilot)
     row = next(r for r in panels["promised_risk"]["table"] if (r["method"], r["alpha"]) == ("good", 0.2))
-    want = rejection_guarantee(df["label"], df["good"], 0.2, 0.05, clusters=df["article"].astype(str))
+    want = rejection_guarantee(df["label"], df["good"], 0.2, 0.05, document=df["article"].astype(str))
     assert row["threshold"] == pytest.approx(want.threshold)
     assert "divided among 2 methods" in panels["promised_risk"]["sentence"]
 
@@ -138,7 +138,7 @@ def test_the_audit_plans_the_next_study_and_promises_where_it_can(pilot, capsys)
 def test_next_labels_are_drawn_and_their_probabilities_kept(pilot, capsys, tmp_path):
     df = pd.read_csv(pilot)
     df.assign(human=df["human"].where(df.index < 60)).to_csv(pilot, index=False)
-    options = ("--metrics", "rouge", "--uncertainty", "good", "fair", "--n", 40, "--labels", "human")
+    options = ("--metric", "rouge", "--uncertainty", "good", "fair", "--n", 40, "--truth", "human")
     rows = json.loads(
         call(capsys, "next-labels", pilot, *options, "--json", "--out", tmp_path / "all.csv")[1]
     )
@@ -156,7 +156,7 @@ UNLIKELY = ("0", "1", "2", "-1", "nan", "inf", "x")  # No probabilities
 NO_COUNT = ("0", "-5", "nan", "inf", "2.5", "1e3", "x")
 GUARANTEE = ("guarantee", "--quality", "label", "--uncertainty", "good")
 DOSE = ("dose", "--truth", "human", "--metric", "rouge", "--uncertainty", "good", "fair")
-NEXT = ("next-labels", "--metrics", "rouge", "--uncertainty", "good")
+NEXT = ("next-labels", "--metric", "rouge", "--uncertainty", "good")
 REFUSED = {
     ("power", "--quality", "human", "--uncertainty", "good"): {"--level": UNLIKELY, "--power": UNLIKELY},
     GUARANTEE: {"--alpha": UNLIKELY, "--delta": UNLIKELY, "--tau": ("nan", "inf", "-inf", "x")},
@@ -238,7 +238,7 @@ def test_probabilities_of_labels_that_are_none_are_refused(pilot, capsys, value)
     df = pd.read_csv(pilot)
     drawn = pd.Series(0.5, df.index).mask(df.index == 3, value)
     df.assign(human=df["human"].where(df.index < 60), drawn=drawn).to_csv(pilot, index=False)
-    code, _, err = call(capsys, *NEXT[:1], pilot, *NEXT[1:], "--labels", "human", "--probability", "drawn")
+    code, _, err = call(capsys, *NEXT[:1], pilot, *NEXT[1:], "--truth", "human", "--probability", "drawn")
     assert code == 2 and err.count("\n") == 1 and f"is {value:g}: it must lie above 0 and at most at 1" in err
 
 
@@ -247,7 +247,7 @@ def test_a_text_that_could_not_be_drawn_has_probability_0_without_a_label(pilot,
     labels = df["human"].where(df.index < 60)
     drawn = pd.Series(0.5, df.index).mask(df.index > 200, 0)
     df.assign(human=labels, drawn=drawn).to_csv(pilot, index=False)
-    assert call(capsys, *NEXT[:1], pilot, *NEXT[1:], "--labels", "human", "--probability", "drawn")[0] == 0
+    assert call(capsys, *NEXT[:1], pilot, *NEXT[1:], "--truth", "human", "--probability", "drawn")[0] == 0
 
 
 def test_names_in_the_json_of_the_audit_are_those_of_the_columns(pilot, capsys):
@@ -302,9 +302,9 @@ def test_options_reach_the_library(scores, tmp_path, capsys):
     file = tmp_path / "s.csv"
     clusters = [i // 3 for i in range(30)]
     scores.assign(doc=clusters).to_csv(file, index=False)
-    options = "--quality rouge --uncertainty sets --area sum --ties worst --clusters doc --json".split()
+    options = "--quality rouge --uncertainty sets --area sum --ties worst --document doc --json".split()
     row = json.loads(call(capsys, "prr", file, *options)[1])[0]
-    want = prr(scores.rouge, scores.sets, area="sum", ties="worst", clusters=clusters)
+    want = prr(scores.rouge, scores.sets, area="sum", ties="worst", document=clusters)
     assert (row["value"], row["se"]) == pytest.approx((want.value, want.se), abs=1e-8)
     options = "--quality rouge --uncertainty msp --compat he2024 --json".split()
     row = json.loads(call(capsys, "prr", file, *options)[1])[0]

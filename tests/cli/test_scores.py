@@ -8,16 +8,16 @@ from uetrust.cli.cli import main
 
 
 def test_named_methods_of_a_file_are_computed_and_no_others(replies, capsys):
-    assert main(["score", str(replies), "--methods", "msp", "md", "--json"]) == 0
+    assert main(["score", str(replies), "--method", "msp", "md", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["scores"]
     assert set(rows[0]) == {"id", "msp"}
-    assert main(["score", str(replies), "--methods", "msp", "md"]) == 0
+    assert main(["score", str(replies), "--method", "msp", "md"]) == 0
     assert "md: lacks greedy_state; train_states" in capsys.readouterr().out
-    assert main(["score", str(replies), "--methods", "mps"]) == 2
+    assert main(["score", str(replies), "--method", "mps"]) == 2
     assert "Did you mean 'msp'" in capsys.readouterr().err
-    assert main(["score", str(replies), "--methods", "md"]) == 2
+    assert main(["score", str(replies), "--method", "md"]) == 2
     assert "nothing that was asked for can be computed" in capsys.readouterr().err
-    assert main(["score", str(replies), "--methods", "rouge_l"]) == 2
+    assert main(["score", str(replies), "--method", "rouge_l"]) == 2
     assert "is no uncertainty method" in capsys.readouterr().err
 
 
@@ -40,7 +40,7 @@ def test_what_explain_calls_possible_is_computed(capsys):
         "vllm_request_outputs.jsonl",
     ):
         possible = {row["method"] for row in explained(capsys, FOLDER / name).values() if row["possible"]}
-        assert main(["score", str(FOLDER / name), "--methods", "all", "--json"]) == 0
+        assert main(["score", str(FOLDER / name), "--method", "all", "--json"]) == 0
         rows = json.loads(capsys.readouterr().out)["scores"]
         assert possible - set(rows[0]) == set() and len(rows) == 4
 
@@ -55,8 +55,8 @@ def test_an_output_file_is_refused_before_work_begins(replies, capsys):
 def test_columns_of_any_name_reach_the_scores(tmp_path, capsys):
     file = tmp_path / "x.csv"
     file.write_text("Frage,Antwort\nWer?,Ich bin es.\nWo?,Hier.\n")
-    assert main(["score", str(file), "--methods", "output_length"]) == 2
+    assert main(["score", str(file), "--method", "output_length"]) == 2
     assert "Say --column text=NAME" in capsys.readouterr().err
-    options = ["--column", "text=Antwort", "--column", "source=Frage", "--methods", "output_length", "--json"]
+    options = ["--column", "text=Antwort", "--column", "source=Frage", "--method", "output_length", "--json"]
     assert main(["score", str(file), *options]) == 0
     assert [row["output_length"] for row in json.loads(capsys.readouterr().out)["scores"]] == [3, 1]

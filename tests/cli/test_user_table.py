@@ -34,7 +34,7 @@ COMMANDS = dict(
     power="power FILE --id id --quality rouge --uncertainty u v --json",
     guarantee="guarantee FILE --id id --quality rouge --uncertainty u --alpha .5 --delta .5 --json",
     dose="dose FILE --id id --truth rouge --metric v --uncertainty u v --json",
-    next_labels="next-labels FILE --id id --metrics rouge --uncertainty u --n 3 --json",
+    next_labels="next-labels FILE --id id --metric rouge --uncertainty u --n 3 --json",
 )
 
 
@@ -77,16 +77,16 @@ def test_every_command_reads_every_place(command, place, tmp_path, capsys):
     assert json.loads(found) == json.loads(want)
 
 
-@pytest.mark.parametrize("option", ["--clusters", "--document"])
+@pytest.mark.parametrize("option", ["--document", "--document"])
 def test_documents_of_two_columns(option, tmp_path, capsys):
     frame = pd.DataFrame(ROWS).assign(a=[i // 6 for i in range(12)], b=[i // 3 % 2 for i in range(12)])
     frame.assign(both=[f"{a}/{b}" for a, b in zip(frame["a"], frame["b"])]).to_csv(
         tmp_path / "x.csv", index=False
     )
-    command = "prr" if option == "--clusters" else "audit"
+    command = "prr" if option == "--document" else "audit"
     argv = [command, tmp_path / "x.csv", "--quality", "rouge", "--uncertainty", "u", "v", "--json", option]
     one, two = (json.loads(call(capsys, *argv, name)[1]) for name in ("both", "a+b"))
-    assert one == two if option == "--clusters" else one["prr"] == two["prr"]
+    assert one == two if option == "--document" else one["prr"] == two["prr"]
 
 
 def test_yes_and_no_are_told_by_every_command_and_true_is_not(tmp_path, capsys):

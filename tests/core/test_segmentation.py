@@ -35,7 +35,7 @@ def scores(oracle, tmp_path_factory):
     names = ["summac_zs,summac_zs_entailment,summac_conv", "alignscore,alignscore_binary"]
     names += ["alignscore_regression", *(f"unieval_{dim}" for dim in DIMENSIONS), "unieval_fact"]
     options = [word for model in models for word in ("--model", model)]
-    assert main(["score", str(texts), *options, "--metrics", *names, "--out", str(out)]) == 0
+    assert main(["score", str(texts), *options, "--metric", *names, "--out", str(out)]) == 0
     return pd.read_csv(out, index_col="id").T
 
 
@@ -88,7 +88,7 @@ def test_names_may_be_separated_by_spaces_or_commas(tmp_path, capsys):
         ["rouge_1", "rouge_2", "rouge_l"],
         ["rouge_1, rouge_2,rouge_l"],
     ):
-        assert main(["score", str(texts), "--csv", "--metrics", *names]) == 0
+        assert main(["score", str(texts), "--csv", "--metric", *names]) == 0
         found.append(capsys.readouterr().out)
     assert found[0].count("\n") == 2 and found[1:] == found[:1] * 2
     assert main(["claims", "--verdict", "fails,hold"]) == 2

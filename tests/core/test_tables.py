@@ -77,10 +77,10 @@ def test_a_folder_of_parts_is_one_table(folder):
 @needs_cases
 def test_rows_of_several_raters_have_names_of_two_columns(capsys):
     "Three raters per text: id alone occurs three times"
-    argv = "--quality human --uncertainty u --clusters id --id id+rater".split()
+    argv = "--quality human --uncertainty u --document id --id id+rater".split()
     row, _ = prr_of(capsys, CASES / "c18_rows_per_rater.csv", *argv)
     table = pd.read_csv(CASES / "c18_rows_per_rater.csv")
-    want = prr(table["human"], table["u"], clusters=table["id"])
+    want = prr(table["human"], table["u"], document=table["id"])
     assert (row["value"], row["lo"], row["n"]) == (pytest.approx(want.value), pytest.approx(want.lo), 120)
 
 

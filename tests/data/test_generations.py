@@ -48,7 +48,7 @@ def test_methods_of_reported_files(case, capsys, tmp_path):
     values, note = TOKENS[case]
     name, method = case.split()
     models = ["--model", f"nli={root() / 'data' / 'models' / 'tiny-nli'}"] if name.startswith("g01") else []
-    scores, messages = scored(capsys, tmp_path, name, "--methods", method, *models)
+    scores, messages = scored(capsys, tmp_path, name, "--method", method, *models)
     if "num_sets" in method or "discrete" in method:  # Five cities are what the model makes of them
         values = [values[0], scores[method].iloc[1]]
     assert scores[method].tolist() == pytest.approx(values, abs=1e-6, nan_ok=True)
@@ -56,7 +56,7 @@ def test_methods_of_reported_files(case, capsys, tmp_path):
 
 
 def test_a_list_of_candidates_that_is_too_short_is_missing_and_reported(capsys, tmp_path):
-    scores, messages = scored(capsys, tmp_path, "a06_fewer_candidates.jsonl", "--methods", "mte")
+    scores, messages = scored(capsys, tmp_path, "a06_fewer_candidates.jsonl", "--method", "mte")
     assert scores["mte"].isna().tolist() == [False, False, True, False, False]
     assert "top logprobs of 1 of 5 items not used" in messages and "'doc-2'" in messages
 
@@ -74,20 +74,20 @@ def test_candidates_that_add_up_to_more_than_1_are_reported(capsys, tmp_path):
         rows += [dict(id="2", hypothesis="a", logprobs=[-0.1], top_logprobs=[{"a": -0.1, "b": -3.0}])]
         file = tmp_path / f"{case}.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        scores, messages = scored(capsys, tmp_path, file, "--methods", "mte", "msp")
+        scores, messages = scored(capsys, tmp_path, file, "--method", "mte", "msp")
         assert scores["mte"].isna().tolist() == [True, True, False] and scores["msp"].notna().all(), case
         assert "top logprobs of 2 of 3 items not used" in messages and "'0'" in messages, case
 
 
 def test_0_is_an_id(capsys, tmp_path):
-    options = ["--data", str(CASES / "a19_sources.jsonl"), "--metrics", "rouge_l_true"]
+    options = ["--data", str(CASES / "a19_sources.jsonl"), "--metric", "rouge_l_true"]
     scores, messages = scored(capsys, tmp_path, "a19_int_ids_failed.jsonl", *options)
     assert list(scores.index) == ["0", "1", "2", "4"] and (scores["rouge_l_true"] == 1).all()
     assert "1 of 5 records left out: 1 failed request ('3')" in messages
 
 
 def test_every_filter_of_lm_eval_is_a_column_and_the_text_is_what_the_model_wrote(capsys, tmp_path):
-    scores, _ = scored(capsys, tmp_path, "b01_lmeval_two_filters.jsonl", "--methods", "output_length")
+    scores, _ = scored(capsys, tmp_path, "b01_lmeval_two_filters.jsonl", "--method", "output_length")
     assert scores["output_length"].tolist() == [10] * 5
     assert scores["exact_match,strict-match"].tolist() == [1, 0, 1, 0, 1]
     assert scores["exact_match,flexible-extract"].tolist() == [0, 1, 1, 0, 1]
@@ -95,32 +95,32 @@ def test_every_filter_of_lm_eval_is_a_column_and_the_text_is_what_the_model_wrot
 
 
 def test_several_tasks_in_a_file_of_lm_eval_stay_separate(capsys, tmp_path):
-    scores, _ = scored(capsys, tmp_path, "b04_lmeval_cat.jsonl", "--methods", "output_length")
+    scores, _ = scored(capsys, tmp_path, "b04_lmeval_cat.jsonl", "--method", "output_length")
     assert len(scores) == 10 and list(scores.index[[0, 5]]) == ["a/0", "b/0"]
 
 
 def test_trials_of_helm_are_rows_of_one_document(capsys, tmp_path):
-    scores, _ = scored(capsys, tmp_path, "b06_helm_three_trials", "--methods", "output_length")
+    scores, _ = scored(capsys, tmp_path, "b06_helm_three_trials", "--method", "output_length")
     expected = [0.1 * i + 0.01 * trial for trial in range(3) for i in range(5)]
     assert scores["rouge_l"].tolist() == pytest.approx(expected)
     assert scores["document"].tolist() == [f"id{i}" for i in range(5)] * 3
-    once, _ = scored(capsys, tmp_path, "b06_helm_one_trial", "--methods", "output_length")
+    once, _ = scored(capsys, tmp_path, "b06_helm_one_trial", "--method", "output_length")
     assert list(once.index) == [f"id{i}" for i in range(5)] and "document" not in once
 
 
 def test_a_list_of_one_text_is_that_text(capsys, tmp_path):
-    options = ["--column", "text=predictions", "--methods", "output_length"]
+    options = ["--column", "text=predictions", "--method", "output_length"]
     scores, messages = scored(capsys, tmp_path, "b10_lighteval_old.parquet", *options)
     assert scores["output_length"].tolist() == [10.0] * 5 and "not used: " in messages
 
 
 def test_truth_values_of_a_csv_are_scores(capsys, tmp_path):
-    scores, _ = scored(capsys, tmp_path, "g05_uqlm_grade.csv", "--methods", "lex_sim")
+    scores, _ = scored(capsys, tmp_path, "g05_uqlm_grade.csv", "--method", "lex_sim")
     assert set(scores["grade"]) == {0.0, 1.0}
 
 
 def test_judgements_of_people_inside_a_record_are_read_as_their_mean(capsys, tmp_path):
-    options = ["--column", "text=decoded", "id=id+model_id", "--methods", "output_length"]
+    options = ["--column", "text=decoded", "id=id+model_id", "--method", "output_length"]
     scores, _ = scored(capsys, tmp_path, "c10_summeval.jsonl", *options)
     record = json.loads((CASES / "c10_summeval.jsonl").read_text().splitlines()[0])
     grades = [person["coherence"] for person in record["expert_annotations"]]
@@ -129,31 +129,31 @@ def test_judgements_of_people_inside_a_record_are_read_as_their_mean(capsys, tmp
 
 
 def test_texts_whose_source_was_cut_are_named(capsys, tmp_path):
-    scores, messages = scored(capsys, tmp_path, "d04b_long.jsonl", "--metrics", "bart_score")
+    scores, messages = scored(capsys, tmp_path, "d04b_long.jsonl", "--metric", "bart_score")
     assert scores["bart_score"].notna().all()
     assert "bart_score: the inputs of 10 of 12 texts did not fit the model and were cut: 'n40_0'" in messages
     assert "It read less than half of 'n60_0'" in messages
 
 
 def test_a_folder_of_parts_is_one_table(capsys, tmp_path):
-    scores, _ = scored(capsys, tmp_path, "c13_shards", "--methods", "output_length")
+    scores, _ = scored(capsys, tmp_path, "c13_shards", "--method", "output_length")
     assert scores["output_length"].tolist() == [5, 7, 6, 6, 6, 5]
 
 
 def test_a_tsv_with_raw_quotes_keeps_its_rows(capsys, tmp_path):
     for name in ("g04c_swallow.tsv", "g04c_swallow.jsonl"):
-        scores, _ = scored(capsys, tmp_path, name, "--metrics", "rouge_l")
+        scores, _ = scored(capsys, tmp_path, name, "--metric", "rouge_l")
         assert len(scores) == 8 and scores["rouge_l"].iloc[2] == pytest.approx(0.5)
 
 
 def test_notes_are_in_json_and_on_stderr(capsys):
     file = str(CASES / "a19_int_ids_failed.jsonl")
-    assert main(["score", file, "--methods", "msp", "--json"]) == 0
+    assert main(["score", file, "--method", "msp", "--json"]) == 0
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     assert len(found["scores"]) == 4 and any("1 failed request ('3')" in note for note in found["notes"])
     assert "1 failed request ('3')" in printed.err
-    assert main(["score", file, "--methods", "msp"]) == 0
+    assert main(["score", file, "--method", "msp"]) == 0
     assert "1 failed request ('3')" in capsys.readouterr().out
 
 
@@ -163,7 +163,7 @@ def test_a_metric_that_failed_for_every_text_ends_with_1(capsys, tmp_path):
     ]
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     options = [
-        "--metrics",
+        "--metric",
         "bertscore_f1",
         "--model",
         f"bertscore={root() / 'data' / 'models' / 'tiny-llama'}",
@@ -229,10 +229,10 @@ def test_a_list_of_another_length_removes_only_what_is_ambiguous(case):
 
 
 SCRIPTS = {
-    "d01_zh_ru.jsonl --methods lex_sim": ("zh", NONE, "2 of 4 texts, the first 'zh'"),
-    "d01_zh_ru.jsonl --methods lex_sim --tokenizer unicode": ("zh", -0.0755555556, ""),
-    "d01_identical_scripts.jsonl --metrics rouge_l": ("hi", NONE, "6 of 8 texts, the first 'zh'"),
-    "d01_identical_scripts.jsonl --metrics rouge_l --tokenizer unicode": ("hi", 1.0, "1 of 8 texts"),
+    "d01_zh_ru.jsonl --method lex_sim": ("zh", NONE, "2 of 4 texts, the first 'zh'"),
+    "d01_zh_ru.jsonl --method lex_sim --tokenizer unicode": ("zh", -0.0755555556, ""),
+    "d01_identical_scripts.jsonl --metric rouge_l": ("hi", NONE, "6 of 8 texts, the first 'zh'"),
+    "d01_identical_scripts.jsonl --metric rouge_l --tokenizer unicode": ("hi", 1.0, "1 of 8 texts"),
 }
 
 

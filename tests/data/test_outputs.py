@@ -101,7 +101,7 @@ def test_missing_parts_are_reported_with_a_remedy():
     assert any("logprobs of 0 of 4 items: ask the server again with logprobs=true" in note for note in notes)
     assert any("samples of 0 of 4 items: ask for several replies" in note for note in notes)
     absent = read_outputs(FOLDER / "samples_bulletins.jsonl").absent
-    assert any("uetrust read" in note for note in absent)
+    assert any("uetrust bank read" in note for note in absent)
 
 
 def test_scores_of_replies_and_requests_are_kept(tmp_path):

@@ -27,7 +27,7 @@ from uetrust.evaluation.pairs import acceptable_labels, auroc
 
 def test_ece_equals_lm_polygraph(ranked):
     _, y, uncertainty, want = ranked
-    minmax = ece(y, uncertainty, scale="minmax")
+    minmax = ece(y, uncertainty, to_confidence="minmax")
     assert minmax == near(want["lm_polygraph_ece_20bins(normalize=True)"])
     assert ece(y, -_confidence_from_uncertainty(uncertainty, "minmax")) == near(
         want["lm_polygraph_ece_20bins(normalize=False, u in [-1,0])"]
@@ -50,9 +50,9 @@ def test_binary_ece_equals_lm_polygraph(oracle, name):
     if name == "binary_inf":
         assert want["ece_minmax"] == {"raises": "ValueError"}
         with pytest.raises(ValueError, match="finite uncertainty"):
-            ece(y, uncertainty, scale="minmax")
+            ece(y, uncertainty, to_confidence="minmax")
     else:
-        assert ece(y, uncertainty, scale="minmax") == near(want["ece_minmax"])
+        assert ece(y, uncertainty, to_confidence="minmax") == near(want["ece_minmax"])
 
 
 def test_missing_labels_do_not_spoil_ece(oracle):
@@ -160,7 +160,7 @@ def test_confidence_outside_its_range_is_an_error(scale, uncertainty):
     with pytest.raises(ValueError, match=r"1 of 2 confidences lie outside \[0, 1\]"):
         _confidence_from_uncertainty(uncertainty, scale)
     with pytest.raises(ValueError, match=r"1 of 2 confidences lie outside \[0, 1\]"):
-        ece([1, 0], uncertainty, scale=scale)
+        ece([1, 0], uncertainty, to_confidence=scale)
 
 
 @given(x=samples)

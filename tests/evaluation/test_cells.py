@@ -85,15 +85,15 @@ def test_p_is_near_that_of_orders_that_move_documents_and_shuffle_their_texts(sh
 
 def test_documents_of_one_text_change_nothing():
     quality, uncertainty, ids = drawn([1] * 60, 0, 0)
-    found, want = prr(quality, uncertainty, clusters=ids), prr(quality, uncertainty)
+    found, want = prr(quality, uncertainty, document=ids), prr(quality, uncertainty)
     assert found[:-1] == pytest.approx(want[:-1], abs=1e-12) and found.p == want.p
 
 
 def test_the_order_of_rows_and_the_names_of_documents_do_not_matter():
     quality, uncertainty, ids = drawn([1, 2, 3, 4, 10, 5, 5, 6], 0.5, 2)
     order = np.random.default_rng(0).permutation(len(ids))
-    want = prr(quality, uncertainty, clusters=ids)
-    found = prr(quality[order], uncertainty[order], clusters=[f"d{9 - ids[i]}" for i in order])
+    want = prr(quality, uncertainty, document=ids)
+    found = prr(quality[order], uncertainty[order], document=[f"d{9 - ids[i]}" for i in order])
     assert (found.null_sd, found.p, found.value) == pytest.approx(
         (want.null_sd, want.p, want.value), abs=1e-9
     )
@@ -102,14 +102,14 @@ def test_the_order_of_rows_and_the_names_of_documents_do_not_matter():
 @pytest.mark.parametrize("sizes", [(5,) * 20, (1, 2, 3, 4, 6, 8, 12, 20, 30)])
 def test_constant_quality_and_equal_uncertainties_keep_their_p(sizes):
     quality, uncertainty, ids = drawn(sizes, 0.5, 5)
-    assert np.isnan(prr(np.ones(len(ids)), uncertainty, clusters=ids).p)
-    assert prr(quality, np.ones(len(ids)), clusters=ids).p == prr(quality, np.ones(len(ids))).p == 1
+    assert np.isnan(prr(np.ones(len(ids)), uncertainty, document=ids).p)
+    assert prr(quality, np.ones(len(ids)), document=ids).p == prr(quality, np.ones(len(ids))).p == 1
 
 
 def test_three_raters_of_forty_texts():
     "Golden values: 20,000 permutations of the documents gave .181 and p .0008."
     df = pd.read_csv(SHARED / "c18_rows_per_rater.csv")
-    found = prr(df["human"], df["u"], clusters=df["id"])
+    found = prr(df["human"], df["u"], document=df["id"])
     assert found.null_sd == pytest.approx(0.181, abs=0.003) and 0.0004 < found.p < 0.002
     by_rows = prr(df["human"], df["u"])
     assert by_rows.null_sd == pytest.approx(0.1114, abs=1e-4) and by_rows.p < 1e-6
@@ -132,7 +132,7 @@ def test_the_sentence_counts_the_texts_and_documents_that_it_rests_on():
 def test_q_is_by_documents_too():
     quality, uncertainty, ids = drawn([16] * 12, 0.5, 8)
     frames = pd.DataFrame(dict(a=quality, b=-quality)), pd.DataFrame(dict(u=uncertainty, v=-uncertainty))
-    by_rows, by_documents = (prr_table(*frames, clusters=clusters) for clusters in (None, ids))
+    by_rows, by_documents = (prr_table(*frames, document=clusters) for clusters in (None, ids))
     assert (by_documents["p"] > by_rows["p"]).all() and (by_documents["q"] >= by_documents["p"]).all()
 
 
@@ -168,7 +168,7 @@ def test_a_normal_part_inside_documents_smooths_the_permutations():
 def test_documents_of_one_mean_differ_inside_only():
     "Quality differs within documents and not between them: the part inside decides p."
     rng, ids = np.random.default_rng(0), np.repeat(np.arange(12), 2)
-    found = prr(np.tile([0.0, 1.0], 12), rng.normal(size=24), clusters=ids)
+    found = prr(np.tile([0.0, 1.0], 12), rng.normal(size=24), document=ids)
     assert 0 < found.p <= 1 and found.null_sd > 0
 
 

@@ -93,13 +93,13 @@ def test_paired_and_clustered_errors(oracle):
             want["jackknife_se_difference"], abs=1e-8
         )
         by_doc = [
-            prr(quality, method, area=area, clusters=docs).se for method in (first_method, second_method)
+            prr(quality, method, area=area, document=docs).se for method in (first_method, second_method)
         ]
         assert by_doc == pytest.approx(
             (want["cluster_jackknife_se_ice"], want["cluster_jackknife_se_unieval"]), abs=1e-8
         )
         assert prr_difference(
-            quality, first_method, second_method, area=area, clusters=docs
+            quality, first_method, second_method, area=area, document=docs
         ).se == pytest.approx(want["cluster_jackknife_se_difference"], abs=1e-8)
 
 
@@ -229,7 +229,7 @@ def test_ties_average_over_all_orders(pairs):
 def test_clusters_of_one_equal_no_clusters():
     rng = np.random.default_rng(0)
     quality, uncertainty = rng.normal(size=40), rng.integers(0, 9, 40)
-    assert prr(quality, uncertainty, clusters=range(40)).se == pytest.approx(
+    assert prr(quality, uncertainty, document=range(40)).se == pytest.approx(
         prr(quality, uncertainty).se, abs=1e-12
     )
 
@@ -242,7 +242,7 @@ def test_memory_of_clusters_is_bounded(clusters):
     rng = np.random.default_rng(0)
     quality, uncertainty, ids = *rng.normal(size=(2, 40_000)), rng.integers(clusters, size=40_000)
     tracemalloc.start()
-    got = prr(quality, uncertainty, clusters=ids)
+    got = prr(quality, uncertainty, document=ids)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 256e6 and got.se == pytest.approx(prr(quality, uncertainty).se, rel=0.2)
@@ -299,7 +299,7 @@ def test_few_bad_texts_leave_a_difference_few_degrees_of_freedom():
 def test_a_difference_has_the_degrees_of_freedom_of_its_texts_or_documents(documents, free):
     rng = np.random.default_rng(0)
     quality, first, second = rng.normal(size=(3, 100))
-    difference = prr_difference(quality, first, second, clusters=documents)
+    difference = prr_difference(quality, first, second, document=documents)
     statistic = abs(difference.value) / difference.se
     assert difference.p == pytest.approx(2 * student_t.sf(statistic, free), abs=1e-12)
     half = student_t.ppf(0.975, free) * difference.se
@@ -358,7 +358,7 @@ def test_fewer_clusters_than_errors_widen_the_interval():
     documents = np.arange(60) // 15
     cells = PRRCells(quality[:, None], uncertainty[:, None], clusters=documents)
     assert cells.interval_size == 4 < cells.effective_size
-    got = prr(quality, uncertainty, clusters=documents)
+    got = prr(quality, uncertainty, document=documents)
     assert got.hi == pytest.approx(
         np.tanh(np.arctanh(got.value) + 3.1824463 * got.se / (1 - got.value**2)), abs=1e-6
     )
@@ -495,7 +495,7 @@ def test_mistakes_are_named(quality, uncertainty, message):
 def test_sentinel_off_its_scale_names_the_samples():
     quality = pd.DataFrame({"judge": [8.0, -1, 9]}, index=["x", "y", "z"])
     with pytest.raises(ValueError, match="y = -1"):
-        prr_table(quality, quality.rename(columns={"judge": "u"}), scales={"judge": (1, 10)})
+        prr_table(quality, quality.rename(columns={"judge": "u"}), scale={"judge": (1, 10)})
 
 
 @pytest.mark.parametrize(
@@ -505,8 +505,8 @@ def test_sentinel_off_its_scale_names_the_samples():
         (dict(ties="random"), "ties must be one of"),
         (dict(max_rejection=0), "max_rejection must lie"),
         (dict(compat="he2023"), "compat must be"),
-        (dict(clusters=[1, 1, 2, 2]), "at least 3"),
-        (dict(clusters=[1, 2]), "one label per item"),
+        (dict(document=[1, 1, 2, 2]), "at least 3"),
+        (dict(document=[1, 2]), "one name per item"),
     ],
 )
 def test_wrong_options_are_named(options, message):
@@ -636,10 +636,10 @@ def test_a_call_gives_every_bit_of_the_table(options, kind):
             assert found.note == expected["note"] and _same(found, expected)
         if n > 20:
             documents = pd.Series(np.arange(n) // 2, names)
-            expected = prr_table(frame[["quality"]], frame[["uncertainty"]], clusters=documents, **options)
+            expected = prr_table(frame[["quality"]], frame[["uncertainty"]], document=documents, **options)
             for scores in (quality, uncertainty), (frame["quality"], frame["uncertainty"]):
                 labels = documents if isinstance(scores[0], pd.Series) else documents.to_numpy()
-                found = prr(*scores, clusters=labels, **options)
+                found = prr(*scores, document=labels, **options)
                 assert _same(found, expected[list(PRR._fields)].iloc[0])
         if "compat" not in options:
             value = table["value"].iloc[0]
@@ -660,5 +660,5 @@ def test_a_result_has_plain_numbers_whichever_way_it_was_computed(joined, cluste
     quality, uncertainty = [0.1, 0.5, 0.3, 0.9, 0.7, 0.2], [6, 2, 5, 1, 3, 4]
     if joined:
         quality, uncertainty, clusters = (x and pd.Series(x) for x in (quality, uncertainty, clusters))
-    found = prr(quality, uncertainty, clusters=clusters)
+    found = prr(quality, uncertainty, document=clusters)
     assert {type(value) for value in found} == {float, int, str}

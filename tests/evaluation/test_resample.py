@@ -56,7 +56,7 @@ def test_documents_of_a_quality_of_two_values_need_no_counts():
     np.testing.assert_allclose(
         areas[some], resampled_areas(order, delete_one_counts(ids, some), risk), atol=1e-12
     )
-    assert np.isfinite(prr(quality, rng.normal(size=9000), clusters=ids).se)
+    assert np.isfinite(prr(quality, rng.normal(size=9000), document=ids).se)
 
 
 def test_bootstrap_is_seeded_and_clusters_move_together():

@@ -10,8 +10,8 @@ COMMANDS = dict(
     generate=f"{GENERATE} --model facebook/bart-large-cnn --data bulletin:test:2",
     pinned=f"{GENERATE} --model facebook/bart-large-cnn@0a1b2c --data bulletin:test:2",
     serve="serve org/name --port 0",
-    metric="score texts.jsonl --metrics bart_score --model bart=facebook/bart-large-cnn",
-    methods="score texts.jsonl --methods eigv --model nli=microsoft/deberta-large-mnli",
+    metric="score texts.jsonl --metric bart_score --model bart=facebook/bart-large-cnn",
+    methods="score texts.jsonl --method eigv --model nli=microsoft/deberta-large-mnli",
     dataset="score hub:owner/name:test",
 )
 TEXT = dict(

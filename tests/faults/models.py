@@ -344,4 +344,4 @@ def a_trained_head_that_is_cut(folder):
     (folder / "head.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{}")
     (folder / "mine.jsonl").write_text('{"id": "a", "source": "It rained.", "hypothesis": "Rain fell."}\n')
     model = f"alignscore={MODELS}/tiny-encoder,{folder}/head.safetensors"
-    return ["score", "mine.jsonl", "--metrics", "alignscore", "--model", model]
+    return ["score", "mine.jsonl", "--metric", "alignscore", "--model", model]

@@ -123,7 +123,7 @@ def many_clusters(folder):
     (folder / "scores.csv").write_text("\n".join(["quality,msp,document", *rows]) + "\n")
     return [
         *["prr", "scores.csv", "--quality", "quality", "--uncertainty", "msp"],
-        *["--clusters", "document", "--json"],
+        *["--document", "document", "--json"],
     ]
 
 
@@ -150,8 +150,8 @@ PLANS = {
     "--tau": "guarantee T --quality quality --uncertainty msp",
     "--alpha": "guarantee T --quality quality --uncertainty msp --tau 0",
     "--delta": "guarantee T --quality quality --uncertainty msp --tau 0",
-    "--n": "next-labels T --metrics quality --uncertainty msp",
-    "--seed": "next-labels T --metrics quality --uncertainty msp",
+    "--n": "next-labels T --metric quality --uncertainty msp",
+    "--seed": "next-labels T --metric quality --uncertainty msp",
 }
 IMPOSSIBLE = dict.fromkeys(PLANS, ("2", "0", "nan")) | {
     "--texts": ("-5", "0", "nan", "1" + "0" * 400),
@@ -181,7 +181,7 @@ def a_label_drawn_with_probability(folder, probability):
     lines = [f"{head},label,drawn", *(f"{row},{i % 2},{probability}" for i, row in enumerate(rows))]
     path.write_text("\n".join(lines) + "\n")
     words = (
-        "next-labels scores.csv --metrics quality --uncertainty msp --n 2 --labels label --probability drawn"
+        "next-labels scores.csv --metric quality --uncertainty msp --n 2 --truth label --probability drawn"
     )
     return words.split()
 

@@ -18,7 +18,7 @@ def audit_page(folder):
 
 
 def score_table(folder):
-    return score.write(folder, score.GOOD, "--metrics", "rouge_l")
+    return score.write(folder, score.GOOD, "--metric", "rouge_l")
 
 
 def generate(folder):
@@ -99,7 +99,7 @@ def old_exam(folder):
 
 def next_labels(folder):
     scores(folder)
-    return "next-labels scores.csv --metrics quality --uncertainty msp --n 2 --out next.csv".split()
+    return "next-labels scores.csv --metric quality --uncertainty msp --n 2 --out next.csv".split()
 
 
 for writer in (linked_table, exam, old_exam, next_labels):

@@ -111,7 +111,7 @@ def damaged(folder, given):
     records = [make(i, TEXT, TOKENS, LOGPROBS) for i in range(4)]
     records[2] = make(2, text, tokens, logprobs)
     (folder / "x.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    return ["score", "x.jsonl", "--methods", "msp", "--csv"]
+    return ["score", "x.jsonl", "--method", "msp", "--csv"]
 
 
 for shape in SHAPES:
@@ -162,7 +162,7 @@ def absent(folder, given):
     records = [batch(i, TEXT, TOKENS, LOGPROBS) for i in range(4)]
     records[2] = given[0]
     (folder / "x.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    return ["score", "x.jsonl", "--methods", "msp", "--csv"]
+    return ["score", "x.jsonl", "--method", "msp", "--csv"]
 
 
 for name, found in ABSENT.items():
@@ -176,7 +176,7 @@ for name, found in ABSENT.items():
 
 def all_absent(folder, given):
     (folder / "x.jsonl").write_text((json.dumps(given[0]) + "\n") * 1)
-    return ["score", "x.jsonl", "--methods", "msp", "--csv"]
+    return ["score", "x.jsonl", "--method", "msp", "--csv"]
 
 
 for name, found in ABSENT.items():
@@ -187,7 +187,7 @@ def cut_and_filtered(folder):
     ends = ["length", "content_filter", "length", "stop"]
     records = [batch(i, TEXT, TOKENS, LOGPROBS, end) for i, end in enumerate(ends)]
     (folder / "x.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    return ["score", "x.jsonl", "--methods", "msp", "--csv"]
+    return ["score", "x.jsonl", "--method", "msp", "--csv"]
 
 
 def ends_are_counted(folder, outcome):
@@ -206,4 +206,4 @@ def a_log_of_inspect_with_a_member_in(folder, encoding):
     sample = dict(id="é", epoch=1, input="a", output=dict(choices=[dict(message=dict(content="é"))]))
     with zipfile.ZipFile(folder / "x.eval", "w") as archive:
         archive.writestr("samples/1.json", json.dumps(sample, ensure_ascii=False).encode(encoding))
-    return ["score", "x.eval", "--methods", "output_length"]
+    return ["score", "x.eval", "--method", "output_length"]

@@ -16,7 +16,7 @@ GOOD = [
     for name, town, votes in [("a", "Alder", 3), ("b", "Birch", 4), ("c", "Cedar", 9)]
 ]
 LONG = "The Alder council voted for the bridge. " * 700
-ASK = ["--metrics", "rouge_l", "bertscore_f1_idf", "summac_zs", "judge_own_overall", "bart_score"]
+ASK = ["--metric", "rouge_l", "bertscore_f1_idf", "summac_zs", "judge_own_overall", "bart_score"]
 
 
 def write(folder, rows, *options, name="mine.jsonl"):
@@ -81,7 +81,7 @@ ODD_SAMPLES = [GOOD[0] | dict(id=name) | change for name, change in SAMPLES.item
 
 @fault("right", check=methods_are_scored, limit=60.0)
 def odd_samples_of_some_texts(folder):
-    return write(folder, [*GOOD, *ODD_SAMPLES], "--methods", "all")
+    return write(folder, [*GOOD, *ODD_SAMPLES], "--method", "all")
 
 
 ALONE = ["rouge_l", "bertscore_f1", "bertscore_f1_idf"]
@@ -89,12 +89,12 @@ ALONE = ["rouge_l", "bertscore_f1", "bertscore_f1_idf"]
 
 @fault("right", limit=30.0)
 def one_text_alone(folder):
-    return write(folder, GOOD[:1], "--metrics", *ALONE)
+    return write(folder, GOOD[:1], "--metric", *ALONE)
 
 
 @fault("right", limit=30.0)
 def equal_references(folder):
-    return write(folder, [row | dict(reference="The same.") for row in GOOD], "--metrics", *ALONE)
+    return write(folder, [row | dict(reference="The same.") for row in GOOD], "--metric", *ALONE)
 
 
 WRONG = dict(
@@ -118,16 +118,16 @@ for name, (rows, *says) in WRONG.items():
 
 
 OPTIONS = {
-    "an unknown metric": (["--metrics", "rogue_l"], "rogue_l", "Did you mean"),
-    "an empty metric": (["--metrics", ""], "--metrics"),
-    "commas only": (["--metrics", ",,"], "--metrics"),
-    "a method among metrics": (["--metrics", "msp"], "msp", "uetrust metrics"),
-    "a metric among methods": (["--methods", "rouge_l"], "rouge_l", "uetrust methods"),
+    "an unknown metric": (["--metric", "rogue_l"], "rogue_l", "Did you mean"),
+    "an empty metric": (["--metric", ""], "--metric"),
+    "commas only": (["--metric", ",,"], "--metric"),
+    "a method among metrics": (["--metric", "msp"], "msp", "uetrust metrics"),
+    "a metric among methods": (["--method", "rouge_l"], "rouge_l", "uetrust methods"),
     "an unknown ending": (["--out", "scores.txt"], ".parquet or .csv", "scores.txt"),
     "an output folder that is not there": (["--out", "no/scores.csv"], "no"),
     "an unknown model group": (["--model", "nil=x"], "nil"),
     "a model without a name": (["--model", "nli"], "GROUP=CHECKPOINT"),
-    "a checkpoint that is not there": (["--model", "nli=nowhere", "--methods", "num_sets"], "nowhere"),
+    "a checkpoint that is not there": (["--model", "nli=nowhere", "--method", "num_sets"], "nowhere"),
     "an unknown format": (["--format", "opnai"], "opnai"),
     "a column that is not there": (["--column", "text=summary"], "summary"),
     "a meaning that is not there": (["--column", "txt=hypothesis"], "txt"),
@@ -152,16 +152,16 @@ CONTENTS = dict(null=None, number=5, parts=[{"type": "text", "text": "It rained.
 def a_reply_whose_content_is(folder, content):
     reply = dict(custom_id="a", response=dict(body=dict(choices=[dict(message=dict(content=content))])))
     (folder / "replies.jsonl").write_text(json.dumps(reply) + "\n")
-    return ["score", "replies.jsonl", "--methods", "msp,lex_sim"]
+    return ["score", "replies.jsonl", "--method", "msp,lex_sim"]
 
 
 @fault("right")
 def answers_that_are_numbers(folder):
     (folder / "qa.csv").write_text("id,response,target\na,42,42\nb,007,7\nc,1e5,3\n")
-    return ["score", "qa.csv", "--metrics", "rouge_l"]
+    return ["score", "qa.csv", "--metric", "rouge_l"]
 
 
 @fault("error", "qa.csv", "line 2", "3 fields")
 def a_table_of_texts_with_a_comma_in_a_text(folder):
     (folder / "qa.csv").write_text("id,response\na,It rained, and snowed.\n")
-    return ["score", "qa.csv", "--metrics", "rouge_l"]
+    return ["score", "qa.csv", "--metric", "rouge_l"]

@@ -26,7 +26,7 @@ def write(folder, first, second, third):
     alike = dict(id="alike", hypothesis=first, source=first, reference=first)
     rows = [ENGLISH, unlike | dict(samples=[first, second, third]), alike | dict(samples=[first] * 3)]
     (folder / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return ["score", "mine.jsonl", "--methods", *METHODS, "--metrics", *METRICS, "--out", "scores.csv"]
+    return ["score", "mine.jsonl", "--method", *METHODS, "--metric", *METRICS, "--out", "scores.csv"]
 
 
 def rouge_words(text):

@@ -270,7 +270,7 @@ def shown_and_not_computed(folder, outcome):
 def names_that_open_a_formula(folder):
     texts = (json.dumps(dict(id=name, source="It rained.", hypothesis="Rain.")) for name in OPENERS)
     (folder / "texts.jsonl").write_text("\n".join(texts) + "\n")
-    return "score texts.jsonl --methods output_length --out out.csv".split()
+    return "score texts.jsonl --method output_length --out out.csv".split()
 
 
 @fault("error", "scores.csv", "'msp'", "'=A1/5'", "sample b")
@@ -343,7 +343,7 @@ def a_name_that_clears_the_terminal(folder):
 COMMANDS = dict(
     audit=["audit", "scores.csv", "--quality", "judge", "--uncertainty", "msp"],
     generate=["generate", "bank", "--model", "x", "--data", "scores.csv", "--dry-run"],
-    score=["score", "scores.csv", "--metrics", "rouge_l"],
+    score=["score", "scores.csv", "--metric", "rouge_l"],
     judge=["judge", "scores.csv", "--endpoint", "http://127.0.0.1:9/v1", "--model", "x"],
 )
 
@@ -648,7 +648,7 @@ NESTED = {
     "the mean of people": ("--quality", "people.g", "--uncertainty", "data.deep.u"),
     "an id of two columns": ("--id", "id+by", "--quality", "people.g", "--uncertainty", "data.deep.u"),
     "clusters of two columns": (
-        "--clusters",
+        "--document",
         "id+by",
         "--quality",
         "people.g",
@@ -775,7 +775,7 @@ OTHERS = {
     "power": ["power", "x.xlsx", "--quality", "judge", "--uncertainty", "msp", "id"],
     "guarantee": ["guarantee", "x.xlsx", "--quality", "judge", "--uncertainty", "msp"],
     "dose": ["dose", "x.xlsx", "--truth", "judge", "--metric", "judge", "--uncertainty", "msp", "id"],
-    "next-labels": ["next-labels", "x.xlsx", "--metrics", "judge", "--uncertainty", "msp"],
+    "next-labels": ["next-labels", "x.xlsx", "--metric", "judge", "--uncertainty", "msp"],
 }
 
 

@@ -89,7 +89,7 @@ def test_a_pasted_metric_returns_a_number_through_the_command(project):
     "a b b of the reference b b c a: three of its four words are found"
     texts = [dict(id="one", hypothesis="a b b", reference="b b c a")]
     (project / "mine.jsonl").write_text("\n".join(map(json.dumps, texts)) + "\n")
-    uetrust(project, "score", "mine.jsonl", "--metrics", "rouge_1_recall", "--out", "scores.csv")
+    uetrust(project, "score", "mine.jsonl", "--metric", "rouge_1_recall", "--out", "scores.csv")
     table = pd.read_csv(project / "scores.csv")
     assert list(table) == ["id", "rouge_1_recall"] and table["rouge_1_recall"].tolist() == [0.75]
 
@@ -97,7 +97,7 @@ def test_a_pasted_metric_returns_a_number_through_the_command(project):
 def test_a_pasted_method_returns_a_number_through_the_command(project):
     uetrust(project, "fill", "bulletin--tiny-bart", "--profile", "smoke")
     bank = project / "runs" / "smoke" / "banks" / "bulletin--tiny-bart"
-    uetrust(project, "score", bank, "--methods", "median_surprisal", "msp", "--out", "methods.csv")
+    uetrust(project, "score", bank, "--method", "median_surprisal", "msp", "--out", "methods.csv")
     table = pd.read_csv(project / "methods.csv").pivot(index="sample", columns="name", values="value")
     assert len(table) == 8 and table["median_surprisal"].between(0, 20).all()
     assert (table["median_surprisal"] <= table["msp"]).all()  # The sum of surprisals is at least their median
@@ -107,7 +107,7 @@ def test_a_pasted_statistic_is_stored_in_a_bank_and_computed_for_a_file(project)
     "Bank and file give the same distances of the same texts; where no model is at hand it is named"
     uetrust(project, "fill", "bulletin--tiny-bart", "--profile", "smoke")
     bank, given = project / "runs" / "smoke" / "banks" / "bulletin--tiny-bart", "bulletin:test:8"
-    uetrust(project, "score", bank, "--methods", "far_from_source", "--out", "of_bank.csv")
+    uetrust(project, "score", bank, "--method", "far_from_source", "--out", "of_bank.csv")
     of_bank = pd.read_csv(project / "of_bank.csv").set_index("sample")["value"]
     script = (
         "from uetrust import load_samples, read_bank; "
@@ -117,7 +117,7 @@ def test_a_pasted_statistic_is_stored_in_a_bank_and_computed_for_a_file(project)
         ".to_json('of_bank.jsonl', orient='records', lines=True)"
     )
     run(project, "-c", script)
-    asked = ("score", "of_bank.jsonl", "--methods", "far_from_source")
+    asked = ("score", "of_bank.jsonl", "--method", "far_from_source")
     uetrust(project, *asked, "--model", "embedding=data/models/tiny-encoder", "--out", "of_file.csv")
     of_file = pd.read_csv(project / "of_file.csv").set_index("id")["far_from_source"]
     assert len(of_bank) == 8 and of_bank.between(0, 2).all() and of_bank.nunique() == 8

@@ -18,7 +18,7 @@ DRAWN = dict(draws=9999, seed=0)
 DEFAULTS = [
     (Store.fill, dict(worker=(0, 1), progress=True)),
     (lock_folder, dict(wait=False)),
-    (prr.prr, HE2024 | dict(ties="average", compat=None, clusters=None, scale=None)),
+    (prr.prr, HE2024 | dict(ties="average", compat=None, document=None, scale=None)),
     (prr.prr_table, HE2024 | dict(ties="average", compat=None, adjust="holm")),
     (prr.prr_difference, dict(area="mean")),
     (prr.prr_bootstrap, dict(draws=1000, seed=0, area="mean")),

@@ -91,7 +91,7 @@ def test_a_checkpoint_that_is_pinned_is_asked_for_at_its_commit(tmp_path):
     table.write_text("id,source,hypothesis,reference\na,A cat sat.,A cat.,A cat.\n")
     commands = (
         ["serve", "org/writer@0a1b2c", "--port", "0"],
-        ["score", table, "--metrics", "embedding_spearman", "--model", "embedding=org/encoder@6a7b8c"],
+        ["score", table, "--metric", "embedding_spearman", "--model", "embedding=org/encoder@6a7b8c"],
     )
     for argv in commands:
         with gate(tmp_path) as (env, paths):

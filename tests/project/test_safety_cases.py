@@ -41,7 +41,7 @@ from uetrust.generation.endpoint import Endpoint, ReplyCache
 READS = {
     "prr": "prr scores.csv --quality rouge --uncertainty msp",
     "audit": "audit scores.csv --quality rouge --uncertainty msp",
-    "next-labels": "next-labels scores.csv --metrics rouge --uncertainty msp",
+    "next-labels": "next-labels scores.csv --metric rouge --uncertainty msp",
     "score": "score replies.jsonl",
     "judge": "judge scores.csv --endpoint http://127.0.0.1:9/v1 --model m",
     "people": "people --pair ru-en --scores scores.csv",
@@ -341,13 +341,13 @@ def lines_with(odd):
     table.to_parquet(f"t{odd}.parquet".replace("/", ""))
     file = next(path.name for path in Path().glob("t*.parquet"))
     q, m, u, v, c = names.values()
-    yield ["prr", file, "--quality", q, m, "--uncertainty", u, v, "--id", "sample", "--clusters", c]
+    yield ["prr", file, "--quality", q, m, "--uncertainty", u, v, "--id", "sample", "--document", c]
     yield ["audit", file, "--quality", q, m, "--uncertainty", u, v, "--id", "sample", "--document", c]
     yield ["audit", file, "--truth", q, "--quality", m, "--uncertainty", u, "--length", v]
     yield ["power", file, "--quality", q, "--uncertainty", u, v]
     yield ["guarantee", file, "--quality", q, "--uncertainty", u, v, "--tau", "0"]
     yield ["dose", file, "--truth", q, "--metric", m, "--uncertainty", u, v]
-    yield ["next-labels", file, "--metrics", m, "--uncertainty", u, "--id", "sample", "--n", "3"]
+    yield ["next-labels", file, "--metric", m, "--uncertainty", u, "--id", "sample", "--n", "3"]
     yield ["prr", file, "--quality", "nothing", "--uncertainty", u]
     yield ["prr", f"no{odd}.csv", "--quality", "a", "--uncertainty", u]
     yield [odd, file]
@@ -376,7 +376,7 @@ def test_scores_judges_and_banks_do_not_either(folder, capsys, name):
     bank = f"bank{odd}"
     try:
         for line in (
-            ["score", f"r{odd}.jsonl", "--methods", "msp", "perplexity"],
+            ["score", f"r{odd}.jsonl", "--method", "msp", "perplexity"],
             ["score", f"r{odd}.jsonl", "--explain"],
             ["judge", f"j{odd}.jsonl", "--endpoint", url, "--model", f"m{odd}", "--dims", "fluency"],
             ["generate", bank, "--model", f"m{odd}", "--data", f"j{odd}.jsonl", "--endpoint", url],

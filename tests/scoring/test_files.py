@@ -65,7 +65,7 @@ def test_the_same_replies_dumped_by_vllm_have_the_same_scores(replies, tmp_path,
     dump, tables = tmp_path / "dump.jsonl", []
     dump.write_text("\n".join(map(as_vllm, replies.read_text().splitlines())) + "\n")
     for file in (replies, dump):
-        assert main(["score", str(file), "--methods", "all", "--csv"]) == 0
+        assert main(["score", str(file), "--method", "all", "--csv"]) == 0
         tables.append(pd.read_csv(io.StringIO(capsys.readouterr().out)))
     assert tables[0].shape[0] == 60 and tables[0].shape[1] > 37
     pd.testing.assert_frame_equal(*tables)
@@ -74,7 +74,7 @@ def test_the_same_replies_dumped_by_vllm_have_the_same_scores(replies, tmp_path,
 def test_a_run_of_helm_is_read_from_its_folder(capsys):
     said = []
     for path in (FOLDER / "helm", FOLDER / "helm" / "scenario_state.json"):
-        assert main(["score", str(path), "--methods", "msp", "--metrics", "rouge_l", "--csv"]) == 0
+        assert main(["score", str(path), "--method", "msp", "--metric", "rouge_l", "--csv"]) == 0
         said.append(capsys.readouterr().out)
     assert said[0] == said[1] and said[0].startswith("id,") and "msp,rouge_l" in said[0]
 
@@ -82,12 +82,12 @@ def test_a_run_of_helm_is_read_from_its_folder(capsys):
 @pytest.mark.parametrize(
     "names, warned",
     {
-        "--methods msp lex_sim": False,
-        "--methods deg_mat": True,
-        "--methods token_sar": True,
-        "--methods cocoa_msp": True,
-        "--metrics rouge_l": False,
-        "--metrics summac_zs": True,
+        "--method msp lex_sim": False,
+        "--method deg_mat": True,
+        "--method token_sar": True,
+        "--method cocoa_msp": True,
+        "--metric rouge_l": False,
+        "--metric summac_zs": True,
     }.items(),
 )
 def test_the_shipped_models_are_warned_of_where_a_score_rests_on_them(names, warned, capsys):
@@ -147,7 +147,7 @@ def test_a_model_is_opened_once_and_a_text_that_it_fails_for_costs_no_other(tmp_
         dict(id="c", summary="Dogs ran.", samples=["Dogs ran.", "Cats ran."]),
     ]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
-    assert main(["score", str(tmp_path / "x.jsonl"), "--methods", "deg_mat", "--json"]) == 0
+    assert main(["score", str(tmp_path / "x.jsonl"), "--method", "deg_mat", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert len(opened) == 1 and [row["deg_mat"] is None for row in told["scores"]] == [False, True, False]
     assert any("deg_mat failed on 1 text" in note and "no hail today" in note for note in told["notes"])
@@ -178,7 +178,7 @@ def test_equal_samples_have_one_meaning_in_every_method(text, tmp_path, capsys):
     file = tmp_path / "x.jsonl"
     file.write_text(json.dumps(row) + "\n")
     names = [name for name in SAME_MEANING if name != "selfcheck_nli" or "." not in text]
-    assert main(["score", str(file), "--methods", *names, "--json"]) == 0
+    assert main(["score", str(file), "--method", *names, "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["scores"]
     for name in names:
         assert found[name] == pytest.approx(SAME_MEANING[name], abs=1e-9), name
@@ -188,7 +188,7 @@ def test_an_input_that_did_not_fit_is_told(tmp_path, capsys):
     file, long = tmp_path / "x.jsonl", "The mayor opened the bridge on Friday. " * 400
     rows = [dict(id=f"{i}", summary=long, samples=[f"No {i}. {long}", "Rain."]) for i in range(3)]
     file.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    assert main(["score", str(file), "--methods", "deg_mat"]) == 0
+    assert main(["score", str(file), "--method", "deg_mat"]) == 0
     (n,) = re.findall(r"note: nli: (\d+) inputs did not fit the model", capsys.readouterr().out)
     assert int(n) > 3 and int(n) % 3 == 0
 
@@ -198,7 +198,7 @@ def test_every_reference_of_a_text_counts(tmp_path, capsys):
     rows = [dict(id="a", summary="It rained.", references=["Snow fell.", "It rained."])]
     rows += [dict(id="b", summary="It rained.", references=["Snow fell."])]
     file.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    assert main(["score", str(file), "--metrics", "rouge_l", "--json"]) == 0
+    assert main(["score", str(file), "--metric", "rouge_l", "--json"]) == 0
     assert [row["rouge_l"] for row in json.loads(capsys.readouterr().out)["scores"]] == [1, 0]
 
 
@@ -212,7 +212,7 @@ def test_explain_tells_a_lack_of_models_from_a_lack_of_inputs(capsys):
 def test_explain_tells_what_only_the_model_itself_can_give_and_how_it_gives_it(capsys):
     file = FOLDER / "openai_batch_output.jsonl"
     found = {name: row["remedy"] for name, row in explained(capsys, file).items()}
-    read = "the model itself must read its texts: uetrust generate BANK "
+    read = "the model itself must read its texts: uetrust bank generate BANK "
     read += "--model CHECKPOINT --data FILE, then uetrust read BANK --read {} --model CHECKPOINT --data FILE"
     assert found["msp_he2024"] == read.format("processed") and found["pmi"] == read.format("unconditional")
     fill = "add {} to passes in settings.ini, then uetrust fill DATASET--GENERATOR"
@@ -225,7 +225,7 @@ def test_items_that_lack_a_part_have_no_value_and_the_others_do(tmp_path, capsys
     file = tmp_path / "x.jsonl"
     rows = [dict(id="a", summary="Rain.", logprobs=[-0.5]), dict(id="b", summary="Snow.", human=3)]
     file.write_text("\n".join(map(json.dumps, rows)) + "\n")
-    assert main(["score", str(file), "--methods", "msp", "output_length", "--json"]) == 0
+    assert main(["score", str(file), "--method", "msp", "output_length", "--json"]) == 0
     a, b = json.loads(capsys.readouterr().out)["scores"]
     assert (a["msp"], b["msp"], a["output_length"], b["human"], a["human"]) == (0.5, None, 1, 3, None)
 
@@ -249,7 +249,7 @@ def same_from_a_file(folder, bank, nli, capsys):
     main_texts = texts[texts["kind"] == "greedy"].set_index("sample")["text"]
     table = pd.DataFrame(dict(hypothesis=main_texts, samples=drawn)).rename_axis("id").reset_index()
     table.to_json(folder / "texts.jsonl", orient="records", lines=True)
-    asked = ["--methods", *ENTAILED, "--json"]
+    asked = ["--method", *ENTAILED, "--json"]
     found = []
     for argv in ([bank, "--data", "bulletin:test:4"], [str(folder / "texts.jsonl"), "--model", f"nli={nli}"]):
         assert main(["score", *argv, *asked]) == 0
@@ -294,7 +294,7 @@ def test_generate_read_compare_score_and_prr_chain_on_one_path(tmp_path, capsys)
     assert main(["score", bank, "--data", "bulletin:test:4"]) == 0
     said = capsys.readouterr().out
     assert "rouge_l " in said and re.search(r"\d+ other scores lack", said) and "synthetic bulletins" in said
-    assert main(["score", bank, "--out", out, "--methods", "msp"]) == 0
+    assert main(["score", bank, "--out", out, "--method", "msp"]) == 0
     assert "synthetic bulletins" not in capsys.readouterr().out
     same_from_a_file(tmp_path, bank, models / "tiny-nli", capsys)
     assert main(["compare", bank]) == 2 and "name who compares" in capsys.readouterr().err
@@ -345,7 +345,7 @@ OF_SYSTEMS = ["other_systems_f1", "other_systems_jaccard", "other_systems_cosine
 
 def answers_scored(capsys, file, *options):
     "Rows by name, and the notes"
-    names = ["--methods", *OF_SYSTEMS, "answer_length", "--metrics", *OF_ANSWERS]
+    names = ["--method", *OF_SYSTEMS, "answer_length", "--metric", *OF_ANSWERS]
     assert main(["score", str(file), *names, "--json", *options]) == 0
     told = json.loads(capsys.readouterr().out)
     return {row["id"]: row for row in told["scores"]}, told["notes"]
@@ -411,7 +411,7 @@ def test_systems_without_a_common_item_lack_each_other(tmp_path, capsys):
     found, _ = answers_scored(capsys, file)
     assert list(found) == ["0", "1", "2", "3"] and found["0"]["system"] == "a"
     assert not set(OF_SYSTEMS) & set(found["0"]) and found["1"]["answer_length"] == 2
-    assert main(["score", str(file), "--methods", "other_systems_f1"]) == 2
+    assert main(["score", str(file), "--method", "other_systems_f1"]) == 2
     said = capsys.readouterr().err
     assert "nothing that was asked for can be computed" in said and "other_texts" in said
     remedy = explained(capsys, file)["other_systems_cosine"]["remedy"]
@@ -431,7 +431,7 @@ def test_systems_without_a_common_item_lack_each_other(tmp_path, capsys):
 def test_systems_that_are_not_told_apart_are_refused(system, says, tmp_path, capsys):
     rows = [ANSWERS[0], ANSWERS[1] | dict(system=system), *ANSWERS[2:]]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
-    assert main(["score", str(tmp_path / "x.jsonl"), "--methods", "answer_length"]) == 2
+    assert main(["score", str(tmp_path / "x.jsonl"), "--method", "answer_length"]) == 2
     assert f"x.jsonl: {says}" in capsys.readouterr().err
 
 
@@ -445,7 +445,7 @@ def test_an_audit_clusters_by_question_and_counts_no_length_as_a_method(tmp_path
         ]
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
     out = str(tmp_path / "s.csv")
-    names = ["--methods", "other_systems_f1", "answer_length", "--metrics", "token_f1"]
+    names = ["--method", "other_systems_f1", "answer_length", "--metric", "token_f1"]
     assert main(["score", str(tmp_path / "x.jsonl"), *names, "--out", out]) == 0
     capsys.readouterr()
     assert main(["audit", out]) == 0
@@ -458,7 +458,7 @@ def test_sources_of_a_file_of_requests_go_to_every_system(tmp_path, capsys):
     (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, ANSWERS)) + "\n")
     asked = [dict(id="q1", source="Where is it?"), dict(id="q2", source="Who was it then?")]
     (tmp_path / "asked.jsonl").write_text("\n".join(map(json.dumps, asked)) + "\n")
-    options = ["--methods", "source_length", "--data", str(tmp_path / "asked.jsonl"), "--json"]
+    options = ["--method", "source_length", "--data", str(tmp_path / "asked.jsonl"), "--json"]
     assert main(["score", str(tmp_path / "x.jsonl"), *options]) == 0
     rows = json.loads(capsys.readouterr().out)["scores"]
     assert [row["source_length"] for row in rows] == [3, 3, 3, 4]

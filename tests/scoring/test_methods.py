@@ -162,7 +162,7 @@ def test_the_command_lists_methods_and_scores_a_bank(banks, tmp_path, capsys):
     assert main(["methods", "msp"]) == 0 and capsys.readouterr().out.startswith("# msp\n")
     assert main(["methods", "mps"]) == 2 and "Did you mean 'msp'" in capsys.readouterr().err
     bank = os.fspath(banks[64])
-    assert main(["score", bank, "--methods", "msp", "mte", "eigv", "--out", str(tmp_path / "s.parquet")]) == 0
+    assert main(["score", bank, "--method", "msp", "mte", "eigv", "--out", str(tmp_path / "s.parquet")]) == 0
     out = capsys.readouterr().out
     assert "2 methods on 8 texts" in out and "eigv: lacks nli" in out
     table = pd.read_parquet(tmp_path / "s.parquet")

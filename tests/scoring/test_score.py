@@ -36,7 +36,7 @@ def test_a_bank_explains_what_it_lacks_and_how_to_get_it(bank, capsys):
     assert (rows["output_length"]["possible"], rows["msp"]["possible"]) == (3, 0)
     assert f"uetrust read {bank} --read conditional" in rows["msp"]["remedy"]
     assert rows["lex_sim"]["remedy"] == "generate a bank with --samples 5 or more"
-    assert f"uetrust compare {bank} --nli CHECKPOINT" in rows["num_sets"]["remedy"]
+    assert f"uetrust bank compare {bank} --nli CHECKPOINT" in rows["num_sets"]["remedy"]
     assert "perplexity" not in rows["huq"]["missing"].split(), "a score is made of what it needs"
     assert rows["source_length"]["remedy"] == "name the data of the bank: --data FILE"
     assert "nothing here makes it yet" not in str(rows)
@@ -46,7 +46,7 @@ def test_a_bank_explains_what_it_lacks_and_how_to_get_it(bank, capsys):
 
 def test_what_a_bank_calls_possible_is_computed(bank, capsys):
     possible = {row["method"] for row in explained(capsys, bank, "--data", DATA).values() if row["possible"]}
-    assert main(["score", str(bank), "--data", DATA, "--methods", "all", "--json"]) == 0
+    assert main(["score", str(bank), "--data", DATA, "--method", "all", "--json"]) == 0
     assert {row["name"] for row in json.loads(capsys.readouterr().out)["scores"]} == possible
 
 
@@ -56,7 +56,7 @@ def test_a_remedy_offers_no_pass_that_the_command_refuses():
 
 
 def test_a_bank_of_which_nothing_can_be_computed_is_an_error(bank, capsys):
-    assert main(["score", str(bank), "--methods", "msp"]) == 2
+    assert main(["score", str(bank), "--method", "msp"]) == 2
     assert "nothing that was asked for can be computed" in capsys.readouterr().err
     assert not (bank / "scores.csv").exists()
 
@@ -71,7 +71,7 @@ def test_a_method_that_fails_for_one_text_of_a_bank_costs_only_itself(bank, caps
 
     reg = load_scores()
     monkeypatch.setitem(reg, "source_length", replace(reg["source_length"], fn=source_length, batch=None))
-    asked = ["score", str(bank), "--data", DATA, "--methods", "source_length"]
+    asked = ["score", str(bank), "--data", DATA, "--method", "source_length"]
     assert main(asked) == 0
     said = capsys.readouterr().out
     assert "source_length failed on 1 text" in said and "no such source" in said

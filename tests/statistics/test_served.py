@@ -47,7 +47,7 @@ def test_generate_compare_score_and_prr_work_on_one_folder(bank, capsys):
     models = root() / "data" / "models"
     words = ["--nli", models / "tiny-nli", "--encoder", models / "tiny-encoder"]
     assert main(["compare", str(bank), *map(str, words)]) == 0
-    asked = ["--data", DATA, "--methods", "all", "--metrics", "rouge_l"]
+    asked = ["--data", DATA, "--method", "all", "--metric", "rouge_l"]
     assert main(["score", str(bank), *asked]) == 0
     told = capsys.readouterr().out
     assert "mte: entropies of the 4 likeliest tokens and the rest as one, a lower bound" in told
@@ -72,11 +72,11 @@ def msp_of(folder, stored):
 def test_what_a_pass_of_the_checkpoint_stored_counts_more(bank, tmp_path, capsys):
     copy, model = tmp_path / "bank", str(root() / "data" / "models" / "tiny-llama")
     shutil.copytree(bank, copy)
-    assert main(["score", str(copy), "--methods", "msp"]) == 0
+    assert main(["score", str(copy), "--method", "msp"]) == 0
     np.testing.assert_allclose(pd.read_csv(copy / "scores.csv")["value"], msp_of(copy, "served"))
     assert main(["read", str(copy), "--model", model, "--data", DATA]) == 0
     capsys.readouterr()
-    assert main(["score", str(copy), "--methods", "msp", "mte"]) == 0
+    assert main(["score", str(copy), "--method", "msp", "mte"]) == 0
     scores = pd.read_csv(copy / "scores.csv").set_index("name")["value"]
     np.testing.assert_allclose(scores["msp"], msp_of(copy, "conditional"))
     assert "likeliest tokens" not in capsys.readouterr().out

@@ -270,7 +270,7 @@ def guarantee_command(
     options = dict(alpha=alpha, tau=tau, scale=_scale_of(quality, scale))
     df, unsure, documents = _named_columns(file, id, at, [quality], uncertainty, confidence, document)
     promise = guarantee.expected_guarantee if expectation else guarantee.rejection_guarantee
-    options |= dict(clusters=documents) | ({} if expectation else dict(delta=delta / unsure.shape[1]))
+    options |= dict(document=documents) | ({} if expectation else dict(delta=delta / unsure.shape[1]))
     found = {name: _of_file(file, promise, df[quality], unsure[name], **options) for name in unsure}
     _print_guarantees(found, "documents" if document else "texts", out, output)
 

@@ -105,7 +105,7 @@ def user_table(
     documents = df[require_columns(df, [document], file)[0]].to_numpy() if document else None
     scales = dict(map(parse_scale, scale))
     try:
-        table = prr_table(qualities, scores, clusters=documents, scales=scales, **options)
+        table = prr_table(qualities, scores, document=documents, scale=scales, **options)
     except ValueError as e:
         raise ValueError(f"{file.name}: {e}") from None
     if (table["value"].isna() | table["note"].str.contains("nothing is ranked")).all():

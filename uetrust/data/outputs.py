@@ -378,7 +378,7 @@ def _harness_replies(record):
 
 _NO_TOKENS = (
     "this harness writes no token log-probabilities of generated texts; ask a server for the same prompts "
-    "with logprobs=true, or read the texts with their model: uetrust generate, then uetrust read"
+    "with logprobs=true, or read the texts with their model: uetrust bank generate, then uetrust bank read"
 )
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0019

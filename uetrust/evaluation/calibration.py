@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..core.checks import Undefined, score_vector
 from ..core.registry import measure
+from ..core.vocabulary import renamed
 from .pairs import complete_pairs, labelled_pairs
 from .weights import midranks
 
@@ -28,21 +29,21 @@ def _confidence_from_uncertainty(
     uncertainty,  # Uncertainty of N samples, larger is less certain
     # 'negate' for -1..0; 'complement' for 0..1; 'exp' for a negative log-likelihood;
     # 'minmax' stretches these samples over 0..1
-    scale: str = "negate",
+    to_confidence: str = "negate",
 ) -> np.ndarray:  # In [0,1], NaN where missing
     "Confidence that an uncertainty stands for, or an error."
     uncertainty = score_vector(uncertainty, "uncertainty")
-    if scale not in CONFIDENCE_SCALES:
-        raise ValueError(f"scale must be one of {list(CONFIDENCE_SCALES)}, got {scale!r}")
-    if scale == "minmax" and np.isinf(uncertainty).any():
-        raise ValueError("scale='minmax' needs finite uncertainty: an infinity leaves no range to stretch")
-    if scale == "minmax" and len(np.unique(uncertainty[~np.isnan(uncertainty)])) < 2:
+    if to_confidence not in CONFIDENCE_SCALES:
+        raise ValueError(f"to_confidence must be one of {list(CONFIDENCE_SCALES)}, got {to_confidence!r}")
+    if to_confidence == "minmax" and np.isinf(uncertainty).any():
+        raise ValueError("to_confidence='minmax' needs finite uncertainty: an infinity leaves no range")
+    if to_confidence == "minmax" and len(np.unique(uncertainty[~np.isnan(uncertainty)])) < 2:
         raise Undefined("constant uncertainty has no range to stretch over 0..1")
-    values = CONFIDENCE_SCALES[scale](uncertainty)
+    values = CONFIDENCE_SCALES[to_confidence](uncertainty)
     if len(outside := values[(values < 0) | (values > 1)]):
         raise ValueError(
             f"{len(outside)} of {len(values)} confidences lie outside [0, 1], the first is {outside[0]:g}: "
-            f"scale={scale!r} does not fit this uncertainty. 'negate' takes -1..0, 'complement' 0..1, "
+            f"to_confidence={to_confidence!r} does not fit. 'negate' takes -1..0, 'complement' 0..1, "
             "'exp' a negative log-likelihood, 'minmax' any finite values"
         )
     return values
@@ -61,14 +62,14 @@ def reliability_table(
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins B
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
-    scale: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
+    to_confidence: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
     adaptive: bool = False,  # Bins of equal mass instead of equal width
     # One row per bin that is not empty: n, confidence, acceptable, gap,
     # gap_var (squared standard error of the gap, NaN when n=1)
 ) -> pd.DataFrame:
     "Reliability diagram as a table: share of acceptable samples and mean confidence, by bin."
     labels, uncertainty = labelled_pairs(quality, uncertainty, tau, both=False)
-    values = _confidence_from_uncertainty(uncertainty, scale)
+    values = _confidence_from_uncertainty(uncertainty, to_confidence)
     samples = pd.DataFrame(dict(confidence=values, acceptable=labels, gap=labels - values))
     by_bin = samples.groupby(_bins(values, bins, adaptive))
     table = by_bin.mean().assign(gap_var=by_bin["gap"].var() / by_bin.size()).rename_axis("bin")
@@ -79,6 +80,7 @@ def _mean_gap(table):  # table: result of `reliability_table`
     return float((table.n * table.gap.abs()).sum() / table.n.sum())
 
 
+@renamed(scale="to_confidence")
 @measure(
     unit="[0,1]",
     sign=-1,
@@ -89,22 +91,22 @@ def ece(
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins of equal width
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
-    scale: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
+    to_confidence: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
 ) -> float:  # 0 when confidence and acceptance agree in every bin
     """Expected calibration error, bins of equal width.
 
     Raises
     ------
     ValueError
-        When `tau` is needed, or the scale does not fit the uncertainty.
+        When `tau` is needed, or `to_confidence` does not fit the uncertainty.
 
     Examples
     --------
     >>> from uetrust import ece
-    >>> ece([1, 0, 1, 0], [0.1, 0.8, 0.3, 0.2], scale='complement', bins=2)
+    >>> ece([1, 0, 1, 0], [0.1, 0.8, 0.3, 0.2], to_confidence='complement', bins=2)
     0.15
     """
-    return _mean_gap(reliability_table(quality, uncertainty, bins, tau, scale))
+    return _mean_gap(reliability_table(quality, uncertainty, bins, tau, to_confidence))
 
 # %% ../../nbs/04_evaluation/10_calibration.ipynb #4c40d5cb-1
 @measure(unit="[0,1]", sign=-1, cite="Nixon et al. 2019, https://arxiv.org/abs/1904.01685")
@@ -113,10 +115,10 @@ def ece_adaptive(
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins of equal mass
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
-    scale: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
+    to_confidence: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
 ) -> float:  # 0 when confidence and acceptance agree in every bin
     "Expected calibration error, bins of equal mass."
-    return _mean_gap(reliability_table(quality, uncertainty, bins, tau, scale, adaptive=True))
+    return _mean_gap(reliability_table(quality, uncertainty, bins, tau, to_confidence, adaptive=True))
 
 # %% ../../nbs/04_evaluation/10_calibration.ipynb #b4e847a7
 @measure(
@@ -129,10 +131,10 @@ def ece_debiased_sq(
     uncertainty,  # Uncertainty, larger is less certain
     bins: int = 20,  # Number of bins of equal mass, each with at least two samples
     tau: float = None,  # Smallest acceptable quality; needed unless quality is 0 or 1
-    scale: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
+    to_confidence: str = "negate",  # How confidence follows from uncertainty: a key of `CONFIDENCE_SCALES`
 ) -> float:  # Can be negative: no more than sampling noise
     "Debiased squared calibration error: mean squared gap of bins of equal mass, minus the sampling noise."
-    table = reliability_table(quality, uncertainty, bins, tau, scale, adaptive=True)
+    table = reliability_table(quality, uncertainty, bins, tau, to_confidence, adaptive=True)
     if (table.n < 2).any():
         raise Undefined(
             f"{(table.n < 2).sum()} of {len(table)} bins hold one sample, so their noise is unknown: "

@@ -21,6 +21,7 @@ from uetrust.core.checks import (
     score_vector,
     short_number,
 )
+from ..core.vocabulary import renamed
 from uetrust.evaluation.cells import (
     CAUTION_SAMPLE_SIZE,
     FEW_FLOAT_STEPS,
@@ -86,14 +87,14 @@ def _aligned(quality, uncertainty, scales=None):  # Two frames with the same sam
     return quality, uncertainty
 
 
-def _clusters(clusters, index):  # Cluster label of every sample in `index`, or None
-    if clusters is None:
+def _clusters(document, index):  # Cluster label of every sample in `index`, or None
+    if document is None:
         return None
-    if not isinstance(clusters, pd.Series):
-        return pd.Series(cluster_ids(clusters, len(index)), index=index)
-    if len(missing := index.difference(clusters.index)):
-        raise ValueError(f"clusters has no label for {len(missing)} samples: {preview(missing)}")
-    return clusters.reindex(index)
+    if not isinstance(document, pd.Series):
+        return pd.Series(cluster_ids(document, len(index)), index=index)
+    if len(missing := index.difference(document.index)):
+        raise ValueError(f"document has no name for {len(missing)} samples: {preview(missing)}")
+    return document.reindex(index)
 
 
 def _same_gaps(df):  # Positions of the columns with the same missing samples, as groups
@@ -174,12 +175,12 @@ def _undefined(shape, n, why):  # The same fields where no PRR exists
     return PRR(*[np.full(shape, np.nan)] * 9, np.full(shape, n), np.full(shape, why, dtype=object))
 
 
-def _group_fields(quality, uncertainty, clusters, **options):  # Undefined where they must be
+def _group_fields(quality, uncertainty, document, **options):  # Undefined where they must be
     shape, n = (uncertainty.shape[1], quality.shape[1]), len(quality)
     if n < 3:
         return _undefined(shape, n, f"{n} pairs: at least 3 are needed")
     try:
-        ids = None if clusters is None else cluster_ids(clusters, n)
+        ids = None if document is None else cluster_ids(document, n)
         return _fields(PRRCells(quality, uncertainty, clusters=ids, **options))
     except Undefined as e:
         return _undefined(shape, n, str(e))
@@ -258,6 +259,7 @@ def _long_table(fields, methods, metrics):  # One row per cell
     return pd.DataFrame(columns, index=cells).reset_index().astype({"n": int})
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #7773c40f
+@renamed(clusters="document", scales="scale")
 def prr_table(
     # Quality, one row per sample and one column per metric; larger is better, NaN where missing
     quality: pd.DataFrame,
@@ -266,9 +268,9 @@ def prr_table(
     area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
     ties: str = "average",  # 'average', 'input' (row order decides), 'best', 'worst'
     max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
-    clusters=None,  # Document of each sample, when several samples share one: Series by sample, or a list
+    document=None,  # Document of each sample, when several samples share one: Series by sample, or a list
     compat: str = None,  # Value by another definition, such as 'he2024' or 'lm_polygraph_50'
-    scales: dict = None,  # Metric -> (lowest, highest): a value outside is an error that names the samples
+    scale: dict = None,  # Metric -> (lowest, highest): a value outside is an error that names the samples
     adjust: str = "holm",  # 'holm' or 'bh': how `q` corrects `p` for the number of cells
 ) -> pd.DataFrame:  # One row per (method, metric): the fields of `PRR`, and q
     """Prediction-rejection ratio of every method under every metric, with errors, null intervals and ties.
@@ -293,8 +295,8 @@ def prr_table(
     [['msp', 'rouge_l', 1.0, 4]]
     """
     compat, options = _options(area, ties, max_rejection, compat)
-    quality, uncertainty = _aligned(quality, uncertainty, scales)
-    fields = _all_fields(quality, uncertainty, _clusters(clusters, quality.index), compat, options)
+    quality, uncertainty = _aligned(quality, uncertainty, scale)
+    fields = _all_fields(quality, uncertainty, _clusters(document, quality.index), compat, options)
     table = _long_table(fields, methods=uncertainty.columns, metrics=quality.columns)
     return table.assign(q=PRR_ADJUSTMENTS[adjust](table.p.to_numpy()))
 
@@ -303,20 +305,20 @@ def _is_refused(quality, scale):  # Whether `prr_table` raises an error for this
     return np.isinf(quality).any() or scale and ((quality < scale[0]) | (quality > scale[1])).any()
 
 
-def _joined_prr(quality, uncertainty, clusters, scale, options):  # PRR of one cell of a table
+def _joined_prr(quality, uncertainty, document, scale, options):  # PRR of one cell of a table
     quality, uncertainty = pd.DataFrame(dict(quality=quality)), pd.DataFrame(dict(uncertainty=uncertainty))
     scales = {"quality": scale} if scale else None
-    table = prr_table(quality, uncertainty, clusters=clusters, scales=scales, **options)
+    table = prr_table(quality, uncertainty, document=document, scale=scales, **options)
     return PRR(*(table[field].tolist()[0] for field in PRR._fields))
 
 
-def _prr_of_pair(quality, uncertainty, clusters, scale, options):  # By a shorter way where no table is needed
+def _prr_of_pair(quality, uncertainty, document, scale, options):  # By a shorter way where no table is needed
     joined, compat = need_joining(quality, uncertainty), options["compat"]
     pair = None if joined else score_vectors(quality, np.real(uncertainty) if compat else uncertainty)
-    if joined or clusters is not None or _is_refused(pair[0], scale):
+    if joined or document is not None or _is_refused(pair[0], scale):
         by_name = joined or isinstance(quality, pd.Series) and isinstance(uncertainty, pd.Series)
         quality, uncertainty = (quality, uncertainty) if by_name else pair
-        return _joined_prr(quality, uncertainty, clusters, scale, options)
+        return _joined_prr(quality, uncertainty, document, scale, options)
     quality, uncertainty = pair
     complete = ~(np.isnan(quality) | np.isnan(uncertainty))
     compat, options = _options(**options)
@@ -324,13 +326,14 @@ def _prr_of_pair(quality, uncertainty, clusters, scale, options):  # By a shorte
     return PRR(*(field.item() for field in fields))
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #e41b1e62
+@renamed(clusters="document")
 def prr(
     quality,  # Quality of N samples, larger is better; NaN where missing
     uncertainty,  # Uncertainty of the same samples, larger is less certain; NaN where missing
     area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
     ties: str = "average",  # 'average', 'input' (row order decides), 'best', 'worst'
     max_rejection: float = 1.0,  # Reject at most this share ('mean' only)
-    clusters=None,  # Document of each sample, when several samples share one
+    document=None,  # Document of each sample, when several samples share one
     compat: str = None,  # Value by another definition, such as 'he2024' or 'lm_polygraph_50'
     scale: tuple = None,  # (lowest, highest) quality: a value outside is an error that names the samples
 ) -> PRR:  # Value with its standard error, interval, null distribution, tie bounds, n and note
@@ -361,7 +364,7 @@ def prr(
     '0.47, n = 5'
     """
     options = dict(area=area, ties=ties, max_rejection=max_rejection, compat=compat)
-    return _prr_of_pair(quality, uncertainty, clusters, scale, options)
+    return _prr_of_pair(quality, uncertainty, document, scale, options)
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #e41b1e62-2
 def prr_value(
@@ -409,12 +412,13 @@ class _PRRDifference(NamedTuple):
         return result_line(self, se=self.se, p=self.p, n=self.n)
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #257ab432-1
+@renamed(clusters="document")
 def prr_difference(
     quality,  # Quality, larger is better, shape [N]
     first,  # Uncertainty of the first method, shape [N]
     second,  # Uncertainty of the second, shape [N]
     area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
-    clusters=None,  # Document of each sample, when several samples share one
+    document=None,  # Document of each sample, when several samples share one
 ) -> _PRRDifference:  # First minus second
     """Difference of two methods' prediction-rejection ratios under one metric, with a paired test.
 
@@ -439,7 +443,7 @@ def prr_difference(
     n = len(scores)
     if n < 4 or np.ptp(scores[:, 0]) == 0:
         return _PRRDifference(*[np.nan] * 5, n, "needs at least 4 samples and a quality that varies")
-    ids = None if clusters is None else cluster_ids(np.asarray(clusters)[complete], n)
+    ids = None if document is None else cluster_ids(np.asarray(document)[complete], n)
     group = PRRCells(scores[:, :1], scores[:, 1:], area=area, clusters=ids)
     (found,) = paired_differences(group, [(0, 1)])
     note = _sample_size_note(group.effective_size[0])
@@ -448,13 +452,14 @@ def prr_difference(
     return _PRRDifference(found.value, found.se, *found.interval(), found.p(), n, note)
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #209e5ac3
+@renamed(clusters="document")
 def prr_bootstrap(
     quality: pd.DataFrame,  # Quality by sample and metric; samples with any missing value are left out
     uncertainty: pd.DataFrame,  # Uncertainty by sample and method; larger is less certain
     draws: int = 1000,  # Replicates
     seed: int = 0,  # Seed of a generator of its own
     area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
-    clusters=None,  # Document of each sample: whole documents are drawn
+    document=None,  # Document of each sample: whole documents are drawn
 ) -> np.ndarray:  # Shape [draws, methods, metrics]; NaN where a replicate's quality is constant
     """Bootstrap replicates of every PRR, from multiplicities and without sorting again.
 
@@ -474,7 +479,7 @@ def prr_bootstrap(
     """
     quality, uncertainty = _aligned(quality, uncertainty)
     complete = ~(quality.isna().any(axis=1) | uncertainty.isna().any(axis=1)).to_numpy()
-    documents = _clusters(clusters, quality.index)
+    documents = _clusters(document, quality.index)
     ids = None if documents is None else cluster_ids(documents[complete], complete.sum())
     group = PRRCells(quality.to_numpy()[complete], uncertainty.to_numpy()[complete], area=area, clusters=ids)
     rng, step = np.random.default_rng(seed), max(1, 2_000_000 // group.n)

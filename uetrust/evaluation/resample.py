@@ -160,11 +160,11 @@ def cluster_ids(
     "Number of the cluster (document) that each item belongs to."
     labels = np.asarray(clusters)
     if labels.shape != (n,):
-        raise ValueError(f"clusters needs one label per item, shape ({n},), got {labels.shape}")
+        raise ValueError(f"document needs one name per item, shape ({n},), got {labels.shape}")
     ids = np.unique(labels, return_inverse=True)[1]
     if ids.max() < 2:
         raise ValueError(
-            f"clusters has {ids.max() + 1} different labels; "
+            f"document has {ids.max() + 1} different names; "
             "at least 3 are needed to estimate an error from them"
         )
     return ids

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..core.checks import result_line
+from ..core.vocabulary import renamed
 from uetrust.evaluation.correlations import (
     correlation_level,
     pooled_level,
@@ -319,10 +320,11 @@ def _swap_p(observed, defined, alternative, plus_one):  # Share of exchanges tha
     return (count + plus_one) / (len(defined) + plus_one) if testable else np.nan
 
 # %% ../../nbs/04_evaluation/13_significance.ipynb #cdadcf54
+@renamed(human="truth")
 def swap_test(
     first,  # Scores of one metric, systems x documents; NaN where missing
     second,  # Scores of the other, same shape
-    human,  # Human scores, same shape
+    truth,  # Human scores, same shape
     level: str = "system",  # Key of `uetrust.evaluation.correlations.CORRELATION_LEVELS`
     coef="pearson",  # 'pearson', 'spearman', 'kendall' (tau-b), or a function of two complete vectors
     swap: str = "rows_columns",  # What is exchanged: 'cells', 'rows' (systems), 'columns' (documents)
@@ -349,7 +351,7 @@ def swap_test(
     """
     if alternative not in ("two-sided", "greater", "less"):
         raise ValueError(f"alternative is 'two-sided', 'greater' or 'less', got {alternative!r}")
-    tables, rng = score_matrices(first, second, human), random_generator(seed)
+    tables, rng = score_matrices(first, second, truth), random_generator(seed)
     observed, differences = _swapped_differences(tables, level, coef, swap, draws, rng)
     defined = differences[~np.isnan(differences)]
     p = _swap_p(observed, defined, alternative, plus_one)

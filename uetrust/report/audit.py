@@ -51,13 +51,11 @@ def _rival(audited):  # Baseline that may do as well as the best method: name, i
         return None
     name, best = rows["method"].iloc[0], audited.main_prr["method"].iloc[0]
     columns = audited.uncertainty[name], audited.uncertainty[best]
-    gap = prr_difference(audited.quality[audited.main], *columns, clusters=audited.document)
+    gap = prr_difference(audited.quality[audited.main], *columns, document=audited.document)
     return None if gap.hi < 0 else (name, gap)
 
 
-def _claim(
-    audited, rival
-):  # First sentence: whether a method orders the texts, and which
+def _claim(audited, rival):  # First sentence: whether a method orders the texts, and which
     ranked, (texts, _) = audited.main_prr, _texts_of(audited, audited.main_prr.iloc[0])
     if ranked["lo"].isna().all():
         return f"No verdict: these {texts} allow no interval for any method."

@@ -55,7 +55,7 @@ def atlas(audited):
     method = audited.main_prr["method"].iloc[0]
     columns = audited.quality[audited.main], audited.uncertainty[method]
     table = atlas_values(*columns)
-    sentence = _atlas_sentence(table, method, audited.main, prr(*columns, clusters=audited.document))
+    sentence = _atlas_sentence(table, method, audited.main, prr(*columns, document=audited.document))
     page = "nbs/experiments/inference/06_atlas.ipynb"
     return Panel("PRR under the definitions of other code", table.drop(columns="source"), sentence, page)
 

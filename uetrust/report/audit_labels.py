@@ -33,7 +33,7 @@ def _few_label_table(
     for name, scores in audited.uncertainty.items():
         given = labels[scores.notna()]
         found, alone = (
-            prr_from_labels(given, used, scores, clusters=None if clusters is None else clusters.to_numpy())
+            prr_from_labels(given, used, scores, document=None if clusters is None else clusters.to_numpy())
             for used in (metrics.loc[labels.index], None)
         )
         rows.append(dict(method=name) | found._asdict() | dict(lo_alone=alone.lo, hi_alone=alone.hi))
@@ -106,7 +106,7 @@ def judge_as_instrument(audited):
     labels, tables = audited.quality[audited.main], []
     for name in _binary_judges(audited):
         judge = audited.quality[name]
-        table = judge_accuracy(judge, labels, clusters=audited.document, draws=PANEL_DRAWS)
+        table = judge_accuracy(judge, labels, document=audited.document, draws=PANEL_DRAWS)
         tables.append(table[table["rate"].isin(SHOWN_RATES)].assign(group=name))
     if not tables:
         return None
@@ -149,7 +149,7 @@ def judge_corrected(audited):
         return None
     for name in judges:
         columns = unsure, audited.quality[name], labels
-        table = judge_comparison(*columns, clusters=audited.document, draws=PANEL_DRAWS)
+        table = judge_comparison(*columns, document=audited.document, draws=PANEL_DRAWS)
         tables.append(table.drop(columns="group").assign(judge=name))
     table = pd.concat(tables, ignore_index=True)
     first = table[(table["judge"] == judges[0]) & (table["measure"] == "prr")].set_index("by")

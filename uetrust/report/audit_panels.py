@@ -49,7 +49,7 @@ def auroc_interval(
     documents=None,  # Document of each text, shape [N]; None when each text stands alone
 ) -> tuple[float, float]:  # Lower and upper end
     "95 % interval of the AUROC, by way of the PRR of summed risks: AUROC is (1 + PRR) / 2."
-    found = prr(labels, uncertainty, area="sum", clusters=documents)
+    found = prr(labels, uncertainty, area="sum", document=documents)
     return 0.5 + found.lo / 2, 0.5 + found.hi / 2
 
 # %% ../../nbs/11_report/08_audit_panels.ipynb #51714ba6-1
@@ -106,7 +106,7 @@ def picks(audited):
     table = table.sort_values("loss", ascending=False, kind="stable").reset_index(drop=True)
     worst, best = table.iloc[0], audited.main_prr["method"].iloc[0]
     columns = (audited.uncertainty[name] for name in (best, worst["pick"]))
-    gap = prr_difference(audited.quality[audited.main], *columns, clusters=audited.document)
+    gap = prr_difference(audited.quality[audited.main], *columns, document=audited.document)
     sentence = (
         f"{(table['pick'] == best).sum()} of {len(table)} other metrics choose {best} as {audited.main} "
         f"does; the choice by {worst['metric']}, {worst['pick']}, costs {gap.value:.3f} "
@@ -205,7 +205,7 @@ def length_control(audited):
     strata = pd.qcut(both["length"].rank(method="first"), 10, labels=False)
     inside = both.drop(columns="length").groupby(strata).rank(pct=True)
     documents = None if audited.document is None else audited.document[both.index]
-    rows = prr_table(inside[["quality"]], inside.drop(columns="quality"), clusters=documents)
+    rows = prr_table(inside[["quality"]], inside.drop(columns="quality"), document=documents)
     table = audited.main_prr[["method", "value"]].merge(
         rows[["method", "value", "lo", "hi", "n"]], on="method"
     )

@@ -101,7 +101,7 @@ def promised_risk(audited):
     if documents is not None and len(set(documents)) < SMALLEST_PILOT:
         return None
     delta = 0.1 / max(audited.methods.shape[1], 1)
-    promise = dict(delta=delta, clusters=documents)
+    promise = dict(delta=delta, document=documents)
     found = {
         (name, alpha): rejection_guarantee(quality, scores[name], alpha, **promise)
         for name in scores

@@ -230,7 +230,7 @@ def _data_card(
         profile=profile,
         stand_ins=_stands_for(models, stand_ins),
         files="\n".join(files),
-        command=f"make reproduce PROFILE={profile} && uetrust export {profile} --out FOLDER",
+        command=f"make reproduce PROFILE={profile} && uetrust bank export {profile} --out FOLDER",
         version=__version__,
         libraries=", ".join(versions),
         models=", ".join(

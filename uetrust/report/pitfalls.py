@@ -43,7 +43,7 @@ class _ScoredTexts:
     @cached_property
     def prr(self):
         "PRR of every method under every metric; sentinel values count as they stand"
-        return prr_table(self.quality, self.uncertainty, clusters=self.document)
+        return prr_table(self.quality, self.uncertainty, document=self.document)
 
     @cached_property
     def main_prr(self):
@@ -273,7 +273,7 @@ def _indistinct(audited):
         return
     first, second = audited.best[:2]
     q, documents = audited.quality[audited.main], audited.document
-    gap = prr_difference(q, audited.uncertainty[first], audited.uncertainty[second], clusters=documents)
+    gap = prr_difference(q, audited.uncertainty[first], audited.uncertainty[second], document=documents)
     ends = f"{gap.value:.3f} [{gap.lo:.3f}, {gap.hi:.3f}]"
     less = "" if np.isnan(gap.lo) else f". {first} minus {second} is {ends}"
     yield (
@@ -302,7 +302,7 @@ _PER_WORD = re.compile("f1|precision|rouge|bleu|chrf|jaccard")  # In names of me
 
 
 def _length_under(audited, metric, sign):  # PRR of the length alone
-    return prr(audited.quality[metric], sign * audited.length, clusters=audited.document)
+    return prr(audited.quality[metric], sign * audited.length, document=audited.document)
 
 
 def _by_people(audited, sign):  # PRR of the length by people: numbers, and the end of a sentence
@@ -348,7 +348,7 @@ def _baseline(audited):
         if role_of(row.method) != "baseline":
             continue
         columns = audited.uncertainty[row.method], audited.uncertainty[first["method"]]
-        gap = prr_difference(audited.quality[audited.main], *columns, clusters=documents)
+        gap = prr_difference(audited.quality[audited.main], *columns, document=documents)
         yield (
             [row.method, first["method"]],
             dict(baseline=row.value, best=first["value"], difference=gap.value, lo=gap.lo, hi=gap.hi),

@@ -137,7 +137,7 @@ def _slurm_lines(
     "Commands that run the stages of a bank as arrays of SLURM jobs."
     lines, before = [], ""
     for stage in STAGES[:3]:
-        fill = f"uetrust fill {name} --profile {profile_name} --stages {stage}"
+        fill = f"uetrust bank fill {name} --profile {profile_name} --stages {stage}"
         share = "--worker $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
         submit = f"sbatch --parsable --array=0-{workers - 1} {options}{before}"
         lines.append(f"{stage}=$({submit} --wrap '{fill} {share}')")

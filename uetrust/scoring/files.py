@@ -258,7 +258,7 @@ def _remedy(statistic, outputs, models):
     if entry is None:
         return "nothing here makes it yet"
     if entry.name in PASSES:
-        generate = "uetrust generate BANK --model CHECKPOINT --data FILE"
+        generate = "uetrust bank generate BANK --model CHECKPOINT --data FILE"
         return f"the model itself must read its texts: {generate}, then {entry.remedy}"
     return entry.remedy
 

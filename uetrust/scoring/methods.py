@@ -186,8 +186,8 @@ def _bank_remedy(statistic, folder):
         return "generate a bank with --samples 5 or more"
     option = {"nli": "--nli", "embedding": "--encoder"}.get(entry.family)
     if option and entry.inputs <= {"samples"}:
-        return f"uetrust compare {folder} {option} CHECKPOINT"
-    return "set nli, encoder or relevance in settings.ini, then uetrust fill DATASET--GENERATOR"
+        return f"uetrust bank compare {folder} {option} CHECKPOINT"
+    return "set nli, encoder or relevance in settings.ini, then uetrust bank fill DATASET--GENERATOR"
 
 # %% ../../nbs/09_scoring/01_methods.ipynb #ee925d06
 @dataclass(frozen=True, eq=False)

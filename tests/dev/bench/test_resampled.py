@@ -38,7 +38,7 @@ def test_a_part_made_anew_agrees_with_the_stored_table(stored, draws):
 
 def test_answers_of_five_systems_as_if_they_were_of_one_err_far_too_often(monkeypatch):
     "Questions that are not named: the p of pooled answers finds something in far more than 5 % of studies."
-    monkeypatch.setattr(resampled, "prr", lambda *scores, clusters: prr(*scores))
+    monkeypatch.setattr(resampled, "prr", lambda *scores, document: prr(*scores))
     pooled = partial(resampled.answer_study, systems=resampled.EVOUNA_SYSTEMS, size=60)
     world = resampled.ResampledWorld("pooled", "60 questions", pooled)
     found = pd.DataFrame(resampled.resampled_rows(world, 150, (0,))).set_index("check")["level"]

@@ -34,7 +34,7 @@ def test_values_and_errors_are_those_of_prr():
     quality, uncertainty, ids = methods(documents=60)
     found = confidence_set(quality, uncertainty, ids)
     row = found.table.set_index("method").loc["b"]
-    want = prr(quality, uncertainty["b"], clusters=ids)
+    want = prr(quality, uncertainty["b"], document=ids)
     assert (row["value"], row["se"]) == pytest.approx((want.value, want.se)) and found.units == 60
     assert confidence_set(quality, uncertainty).table.set_index("method").loc["b", "se"] != row["se"]
 

@@ -80,7 +80,7 @@ def test_clusters_widen_what_repeats(texts):
     documents = list(texts.index) * 2
     labels = twice["truth"].where([name in set(texts.index[:60]) for name in documents])
     separate = prr_from_labels(labels, None, twice["unsure"])
-    together = prr_from_labels(labels, None, twice["unsure"], clusters=documents)
+    together = prr_from_labels(labels, None, twice["unsure"], document=documents)
     assert together.value == pytest.approx(separate.value)
     assert together.se == pytest.approx(separate.se * 2**0.5, rel=0.12)
 

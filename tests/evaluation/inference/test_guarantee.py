@@ -106,7 +106,7 @@ def share_broken(draws, make, alpha=0.1, **options):
     for _ in range(draws):
         q, u, documents = make(rng)
         clusters = documents if options.get("clustered") else None
-        t = rejection_guarantee(q, u, alpha, options.get("delta", 0.1), clusters=clusters, steps=20).threshold
+        t = rejection_guarantee(q, u, alpha, options.get("delta", 0.1), document=clusters, steps=20).threshold
         found.append(t**2 / 6 > alpha)  # False where nothing is promised
     return np.mean(found)
 
@@ -143,15 +143,15 @@ def test_a_perfect_order_rejects_what_the_bound_says_and_no_less():
 def test_one_text_for_each_document_is_the_same_as_no_documents():
     rng = np.random.default_rng(32)
     q, u, documents = logistic_set(rng, 300)
-    assert rejection_guarantee(q, u, clusters=documents) == rejection_guarantee(q, u)
+    assert rejection_guarantee(q, u, document=documents) == rejection_guarantee(q, u)
 
 
 def test_missing_values_are_left_out_with_their_documents():
     rng = np.random.default_rng(33)
     q, u, documents = logistic_set(rng, 300, size=3)
     gaps = np.append(q.astype(float), [np.nan, 1]), np.append(u, [0.1, np.nan]), np.append(documents, [7, 8])
-    assert rejection_guarantee(*gaps[:2], 0.2, clusters=gaps[2]) == rejection_guarantee(
-        q, u, 0.2, clusters=documents
+    assert rejection_guarantee(*gaps[:2], 0.2, document=gaps[2]) == rejection_guarantee(
+        q, u, 0.2, document=documents
     )
 
 
@@ -162,7 +162,7 @@ def test_missing_values_are_left_out_with_their_documents():
         (dict(delta=1.5), "delta must lie between 0 and 1, got 1.5"),
         (dict(scale=(0, 0.5)), "scale 0 to 0.5, found 1"),
         (dict(bound="exact"), "bound must be one of"),
-        (dict(bound="binomial", tau=None, clusters=np.arange(60) // 2), "'binomial'"),
+        (dict(bound="binomial", tau=None, document=np.arange(60) // 2), "'binomial'"),
     ],
 )
 def test_a_wrong_argument_is_named(options, message):

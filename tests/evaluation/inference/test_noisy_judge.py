@@ -96,7 +96,7 @@ def test_wilson_interval_has_the_values_of_scipy(share, size, ends):
 def test_copies_of_a_text_add_nothing_when_the_document_is_named():
     _, judge, _, people = study(0, n=100)
     once = judge_accuracy(judge, people)
-    copies = judge_accuracy(np.tile(judge, 4), np.tile(people, 4), clusters=np.tile(np.arange(100), 4))
+    copies = judge_accuracy(np.tile(judge, 4), np.tile(people, 4), document=np.tile(np.arange(100), 4))
     plain = judge_accuracy(np.tile(judge, 4), np.tile(people, 4))
     width = {
         name: (t["hi"] - t["lo"]).to_numpy()
@@ -172,7 +172,7 @@ def test_documents_widen_the_interval():
     copies = [np.tile(values, 4) for values in (unsure, judge, people)]
     once = corrected_for_judge(unsure, judge, people, draws=400)
     plain = corrected_for_judge(*copies, draws=400)
-    named = corrected_for_judge(*copies, clusters=np.tile(np.arange(300), 4), draws=400)
+    named = corrected_for_judge(*copies, document=np.tile(np.arange(300), 4), draws=400)
     assert named.value == pytest.approx(plain.value) and plain.value == pytest.approx(once.value, abs=0.02)
     assert named.hi - named.lo == pytest.approx(once.hi - once.lo, rel=0.15)
     assert plain.hi - plain.lo < 0.6 * (named.hi - named.lo)
@@ -243,7 +243,7 @@ def test_documents_are_the_unit_of_the_test():
     unsure, judge, people, _ = study(2, 300, 200, follow=0.05)
     copies = [np.tile(values, 4) for values in (unsure, judge, people)]
     once, plain = judge_error_test(unsure, judge, people), judge_error_test(*copies)
-    named = judge_error_test(*copies, clusters=np.tile(np.arange(300), 4))
+    named = judge_error_test(*copies, document=np.tile(np.arange(300), 4))
     assert named.p == pytest.approx(once.p, abs=0.03) and plain.p < named.p / 3
     assert named.among_right == pytest.approx(once.among_right)
 
@@ -357,7 +357,7 @@ def test_lexical_match_on_real_answers_is_corrected_too_far_as_the_page_says():
         one = judged[system]
         human, match = (one.quality[name] for name in ("human", "lexical_match"))
         unsure = one.uncertainty["other_systems_f1"]
-        found = corrected_for_judge(unsure, match, human, clusters=one.questions, draws=20)
+        found = corrected_for_judge(unsure, match, human, document=one.questions, draws=20)
         kappa, people = cohen_kappa_score(human, match), prr(human, unsure).value
         numbers = [found.sensitivity, found.specificity, kappa, people, found.by_judge, found.value]
         assert numbers == pytest.approx(printed, abs=0.005)

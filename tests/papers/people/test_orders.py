@@ -25,5 +25,5 @@ def test_translations_are_ranked_by_people_on_few_and_all_sentences():
     winners = winners_table(best_by_people({"xx-en": one, "yy-en": one}, texts=40, splits=4))
     assert winners["n"].tolist() == [40, 240, 40, 240] and set(winners["methods"]) == {3}
     row, best = winners.iloc[1], one.uncertainty[winners["winner"][1]]
-    want = prr(one.quality["da_z"], best, clusters=one.documents)
+    want = prr(one.quality["da_z"], best, document=one.documents)
     assert (row["prr"], (row["hi"] - row["lo"]) / 3.92) == pytest.approx((want.value, want.se))

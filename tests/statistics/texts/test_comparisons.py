@@ -91,7 +91,7 @@ def test_a_long_source_is_cut_and_the_text_stays_whole(tmp_path, capsys):
         ("greedy",),
         progress=False,
     )
-    assert main(["score", str(tmp_path), "--methods", "token_sar,msp"]) == 0
+    assert main(["score", str(tmp_path), "--method", "token_sar,msp"]) == 0
     said = capsys.readouterr().out
     assert "note: token_sar: for 2 of 3 texts the source lost its end to fit into the encoder" in said
     assert "- msp:" not in said

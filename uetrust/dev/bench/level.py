@@ -242,8 +242,8 @@ def _misses(world, rng):  # Whether the intervals of PRR and of a difference mis
         clusters, chosen = None, np.isin(np.arange(1000), rng.choice(1000, world.labels, replace=False))
     value = PRRCells(truth[:, None], unsure).value[:, 0]
     given = np.where(chosen, truth, np.nan), pd.DataFrame(known.T)
-    one = prr_from_labels(*given, unsure[:, 0], clusters=clusters)
-    both = prr_difference_from_labels(*given, *unsure.T, clusters=clusters)
+    one = prr_from_labels(*given, unsure[:, 0], document=clusters)
+    both = prr_difference_from_labels(*given, *unsure.T, document=clusters)
     return [
         np.nan if np.isnan(found.lo) else float(not found.lo <= target <= found.hi)
         for found, target in ((one, value[0]), (both, value[0] - value[1]))

@@ -64,9 +64,9 @@ def answer_study(
     texts = _answer_texts(systems, metric)
     at, question = _drawn(texts, size, rng)
     clusters = question if len(systems) > 1 else None
-    found = prr(texts.quality[at], texts.uncertainty[at], clusters=clusters)
+    found = prr(texts.quality[at], texts.uncertainty[at], document=clusters)
     other = _drawn(texts, size + 50, rng)[0][: len(at)]  # Of other questions, at least as many answers
-    null = prr(texts.quality[at], texts.uncertainty[other], clusters=clusters)
+    null = prr(texts.quality[at], texts.uncertainty[other], document=clusters)
     return {"interval of PRR": not found.lo <= texts.value <= found.hi, "p of PRR": null.p < 0.05}
 
 # %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #e7efa734

@@ -152,14 +152,14 @@ def _halves_winner(quality, uncertainty, ids, splits, seed):  # Mean and sd of t
     return (np.mean(found), np.std(found)) if found else (np.nan, np.nan)
 
 # %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #511f23ee-4
-def _complete_cells(quality, frame, clusters):  # Cells of the samples that have all values
+def _complete_cells(quality, frame, document):  # Cells of the samples that have all values
     one = pd.Series(np.asarray(quality, float), index=getattr(quality, "index", frame.index), name="quality")
     one, frame = align_samples(one.to_frame(), frame)
     complete = ~(one.isna().any(axis=1) | frame.isna().any(axis=1)).to_numpy()
     n = int(complete.sum())
     if n < 10:
         raise ValueError(f"a confidence set needs at least 10 samples with all values, found {n}")
-    ids = None if clusters is None else cluster_ids(np.asarray(clusters)[complete], n)
+    ids = None if document is None else cluster_ids(np.asarray(document)[complete], n)
     return PRRCells(one.to_numpy()[complete], frame.to_numpy()[complete], clusters=ids)
 
 
@@ -185,7 +185,7 @@ def _compared(names, values, left_out, level, seed, size):  # Table of `BestMeth
 def confidence_set(
     quality,  # Quality, larger is better, shape [N]; NaN where missing
     uncertainty: pd.DataFrame,  # One column per method, larger is less certain; NaN where missing
-    clusters=None,  # Document of each sample, when several samples share one, shape [N]
+    document=None,  # Document of each sample, when several samples share one, shape [N]
     level: float = 0.05,  # Level of the set and of all intervals together
     splits: int = 0,  # Random halves in which a winner is chosen and judged; 0 for none
     seed: int = 0,  # Seed of draws and splits
@@ -212,7 +212,7 @@ def confidence_set(
     ['good']
     """
     frame = score_frame(uncertainty, "uncertainty")
-    cells = _complete_cells(quality, frame, clusters)
+    cells = _complete_cells(quality, frame, document)
     left_out = prr_replicates(cells, deletion_counts(cells))[:, :, 0]
     table = _compared(list(frame), cells.value[:, 0], left_out, level, seed, float(paired_size(cells)[0]))
     ids = np.arange(cells.n) if cells.clusters is None else cells.clusters

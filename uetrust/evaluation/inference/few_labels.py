@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from ...core.checks import preview, result_line, score_frame, score_vector
+from ...core.vocabulary import renamed
 from uetrust.evaluation.cells import (
     CAUTION_SAMPLE_SIZE,
     UNRELIABLE_SAMPLE_SIZE,
@@ -467,12 +468,12 @@ def _probabilities(probability, labelled, index):  # Probability of each labelle
     return found, [note] if off and np.isfinite(given).all() else []
 
 
-def _units(clusters, labelled):  # Units of the jackknife: labels, documents, or groups of them
+def _units(document, labelled):  # Units of the jackknife: labels, documents, or groups of them
     n = labelled.sum()
-    if clusters is None:
+    if document is None:
         units = np.random.default_rng(0).permutation(n) if n**2 > WORK_ARRAY_SIZE else np.arange(n)
     else:
-        units = cluster_ids(np.asarray(clusters)[labelled], n)
+        units = cluster_ids(np.asarray(document)[labelled], n)
     return units % max(50, WORK_ARRAY_SIZE // n) if n else units
 
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #469b145c-3
@@ -481,7 +482,7 @@ def _drawn_labels(
     metrics,  # DataFrame of N texts, or None
     uncertainties: tuple,  # One or two uncertainties of N texts
     probability=None,  # Probability with which each text was drawn for labelling; None: the same for all
-    clusters=None,  # Document of each text, when documents were drawn
+    document=None,  # Document of each text, when documents were drawn
 ) -> tuple[DrawnLabels, list, list]:  # Labelled texts, names of the metrics, notes
     "Labels, metrics and uncertainty joined by sample."
     unsure = _uncertainty_frame(uncertainties)
@@ -498,15 +499,15 @@ def _drawn_labels(
         None if probability is None else pd.Series(_series(probability, "probability", names), names)
     )
     found, doubts = _probabilities(None if probability is None else probability[kept], labelled, kept)
-    if clusters is not None:
-        clusters = pd.Series(np.asarray(clusters), names)[kept].to_numpy()
+    if document is not None:
+        document = pd.Series(np.asarray(document), names)[kept].to_numpy()
     drawn = DrawnLabels(
         labels[labelled],
         frame.loc[kept].to_numpy(),
         unsure.loc[kept].to_numpy(),
         np.flatnonzero(labelled),
         found,
-        _units(clusters, labelled),
+        _units(document, labelled),
     )
     return drawn, list(frame), [*notes, *gaps, *doubts]
 
@@ -566,13 +567,13 @@ def from_labels(
     uncertainties: tuple,  # One uncertainty, or two: the first minus the second
     statistic: str = "prr",  # One of `LABELLED_MEASURES`
     probability=None,  # Probability with which each text was drawn for labelling; None: the same for all
-    clusters=None,  # Document of each text, when documents were drawn
+    document=None,  # Document of each text, when documents were drawn
     coverage: float = 1.0,  # Share that is kept, for 'selective_risk'
 ) -> FewLabels:
     "Statistic of all texts, or its difference between two uncertainties, from few labels and metrics."
     if statistic not in LABELLED_MEASURES:
         raise ValueError(f"statistic must be one of {list(LABELLED_MEASURES)}, got {statistic!r}")
-    drawn, names, notes = _drawn_labels(labels, metrics, uncertainties, probability, clusters)
+    drawn, names, notes = _drawn_labels(labels, metrics, uncertainties, probability, document)
     n, n_labels = len(drawn.uncertainty), len(drawn.labels)
     if problem := _label_problem(drawn, statistic):
         return FewLabels(*[np.nan] * 4, n, n_labels, "; ".join([problem, *notes]))
@@ -588,13 +589,14 @@ def from_labels(
     return FewLabels(*numbers, n, n_labels, "; ".join(filter(None, notes)))
 
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #49101687-3
+@renamed(labels="truth", clusters="document")
 def prr_from_labels(
-    labels,  # Labels of N texts, larger is better, NaN where unlabelled; a Series may leave those texts out
+    truth,  # Labels of N texts, larger is better, NaN where unlabelled; a Series may leave those texts out
     metrics,  # Metrics of all N texts: DataFrame by sample, larger or smaller is better; None: labels alone
     uncertainty,  # Uncertainty of all N texts, larger is less certain
     probability=None,  # Probability with which each text was drawn for labelling; None: the same for all
     area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
-    clusters=None,  # Document of each text, when whole documents were drawn for labelling
+    document=None,  # Document of each text, when whole documents were drawn for labelling
 ) -> FewLabels:  # PRR of all N texts: value, se, lo, hi, n, n_labels and note
     """Prediction-rejection ratio of all texts from labels of a few and metrics of all. Joined by sample.
 
@@ -626,17 +628,18 @@ def prr_from_labels(
     >>> found.n, found.n_labels
     (500, 60)
     """
-    return from_labels(labels, metrics, (uncertainty,), _area_statistic(area), probability, clusters)
+    return from_labels(truth, metrics, (uncertainty,), _area_statistic(area), probability, document)
 
 # %% ../../../nbs/04_evaluation/15_inference/01_few_labels.ipynb #49101687-4
+@renamed(labels="truth", clusters="document")
 def prr_difference_from_labels(
-    labels,  # Labels of N texts, larger is better, NaN where unlabelled; a Series may leave those texts out
+    truth,  # Labels of N texts, larger is better, NaN where unlabelled; a Series may leave those texts out
     metrics,  # Metrics of all N texts: DataFrame by sample, larger or smaller is better; None: labels alone
     first,  # Uncertainty of the first method on all N texts
     second,  # Uncertainty of the second
     probability=None,  # Probability with which each text was drawn for labelling; None: the same for all
     area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3
-    clusters=None,  # Document of each text, when whole documents were drawn for labelling
+    document=None,  # Document of each text, when whole documents were drawn for labelling
 ) -> FewLabels:  # First minus second
     """Difference of two methods' prediction-rejection ratios, from labels of a few texts and metrics of all.
 
@@ -659,4 +662,4 @@ def prr_difference_from_labels(
     >>> round(prr_difference_from_labels(labels, None, first, second).value, 2)
     1.81
     """
-    return from_labels(labels, metrics, (first, second), _area_statistic(area), probability, clusters)
+    return from_labels(truth, metrics, (first, second), _area_statistic(area), probability, document)

@@ -151,11 +151,11 @@ def _bounded_risk(
     return (highest - quality) / (highest - lowest)
 
 
-def _documents(quality, uncertainty, clusters):  # Documents of the complete pairs, and None without any
-    if clusters is None:
+def _documents(quality, uncertainty, document):  # Documents of the complete pairs, and None without any
+    if document is None:
         return None
     defined = ~(np.isnan(np.asarray(quality, float)) | np.isnan(np.asarray(uncertainty, float)))
-    ids = cluster_ids(np.asarray(clusters)[defined], defined.sum())
+    ids = cluster_ids(np.asarray(document)[defined], defined.sum())
     return ids if np.bincount(ids).max() > 1 else None
 
 # %% ../../../nbs/04_evaluation/15_inference/03_guarantee.ipynb #5e4581e5-1
@@ -226,7 +226,7 @@ def rejection_guarantee(
     delta: float = 0.1,  # Probability that the promise may be broken
     tau: float = None,  # Smallest acceptable quality; without it risk is the distance from the best quality
     scale: tuple = (0, 1),  # (lowest, highest) quality, when there is no tau
-    clusters=None,  # Document of each text, when several share one
+    document=None,  # Document of each text, when several share one
     bound: str = None,  # One of `BOUNDS`; 'binomial' for labels 0 and 1 of single texts, else 'betting'
     steps: int = 50,  # Thresholds keep 1/steps, 2/steps, ... of the calibration texts
     thresholds=None,  # Thresholds that were fixed before these texts were seen, instead of `steps`
@@ -246,7 +246,7 @@ def rejection_guarantee(
     Waudby-Smith & Ramdas 2024, https://arxiv.org/abs/2010.09686
     """
     check_between(alpha=alpha, delta=delta)
-    ids = _documents(quality, uncertainty, clusters)
+    ids = _documents(quality, uncertainty, document)
     quality, uncertainty = complete_pairs(quality, uncertainty, vary=False)
     risk, order = _bounded_risk(quality, tau, scale), np.random.default_rng(seed).permutation(len(quality))
     risk, uncertainty, ids = risk[order], uncertainty[order], None if ids is None else ids[order]
@@ -263,7 +263,7 @@ def expected_guarantee(
     alpha: float = 0.1,  # Largest expected risk of a new text, where a rejected text has none
     tau: float = None,  # Smallest acceptable quality; without it risk is the distance from the best quality
     scale: tuple = (0, 1),  # (lowest, highest) quality, when there is no tau
-    clusters=None,  # Document of each text; the promise is then about the mean over a new document
+    document=None,  # Document of each text; the promise is then about the mean over a new document
 ) -> Guarantee:
     """Conformal risk control: the expected risk that kept texts bring to all texts is at most alpha.
 
@@ -277,7 +277,7 @@ def expected_guarantee(
     Angelopoulos et al. 2024, Conformal risk control, https://arxiv.org/abs/2208.02814
     """
     check_between(alpha=alpha)
-    ids = _documents(quality, uncertainty, clusters)
+    ids = _documents(quality, uncertainty, document)
     quality, uncertainty = complete_pairs(quality, uncertainty, vary=False)
     risk, n = _bounded_risk(quality, tau, scale), len(quality)
     units = n if ids is None else ids.max() + 1

@@ -134,10 +134,10 @@ def _share_interval(
         return np.nan, np.nan, 0
     share, size = hits[among].mean(), n
     if ids is not None:
-        clusters = len(np.unique(ids[among]))
+        units = len(np.unique(ids[among]))
         sums = np.bincount(ids[among], hits[among] - share)
-        spread = (sums**2).sum() * clusters / max(clusters - 1, 1)
-        size = min(n, n**2 * share * (1 - share) / spread) if spread > 0 else clusters
+        spread = (sums**2).sum() * units / max(units - 1, 1)
+        size = min(n, n**2 * share * (1 - share) / spread) if spread > 0 else units
     return *wilson_interval(share, size), n
 
 
@@ -178,7 +178,7 @@ def _group_rows(group, part, draws, seed):  # Rows of `judge_accuracy` for one g
     both = part.dropna(subset=["judge", "people"])
     if both.empty:
         raise ValueError(f"{group}: none of {len(part)} texts has a label of the judge and one of people")
-    ids = cluster_ids(both["clusters"], len(both)) if "clusters" in both else None
+    ids = cluster_ids(both["document"], len(both)) if "document" in both else None
     found = _rate_rows(both["judge"].to_numpy(), both["people"].to_numpy(), ids, draws, seed)
     return [(group, *row, len(both), len(part)) for row in found]
 
@@ -187,7 +187,7 @@ def judge_accuracy(
     judge,  # Judge's labels 1 (right) and 0 (wrong), or scores with `tau`; NaN where missing
     people,  # People's labels 1 and 0, NaN where unlabelled; a Series may leave unlabelled texts out
     groups=None,  # System of each text: one set of rows for each
-    clusters=None,  # Document or question of each text, when several texts share one
+    document=None,  # Document or question of each text, when several texts share one
     tau: float = None,  # Smallest score of the judge that counts as right
     draws: int = 1000,  # Bootstrap samples, for kappa and the agreement by chance
     seed: int = 0,  # Seed of a generator of its own
@@ -213,7 +213,7 @@ def judge_accuracy(
     (0.5, 4)
     """
     check_count(draws=draws)
-    table = _judged_columns(tau, judge=judge, people=people, groups=groups, clusters=clusters)
+    table = _judged_columns(tau, judge=judge, people=people, groups=groups, document=document)
     parts = [("all", table)] if groups is None else table.groupby("groups", sort=False)
     rows = [row for group, part in parts for row in _group_rows(group, part, draws, seed)]
     return pd.DataFrame(rows, columns=["group", "rate", "value", "lo", "hi", "n", "n_labels", "n_texts"])
@@ -324,7 +324,7 @@ def judge_error_test(
     uncertainty,  # Uncertainty of each text, larger is less certain; NaN where missing
     judge,  # Judge's labels 1 (right) and 0 (wrong), or scores with `tau`; NaN where missing
     people,  # People's labels 1 and 0, NaN where unlabelled; a Series may leave unlabelled texts out
-    clusters=None,  # Document or question of each text, when several texts share one
+    document=None,  # Document or question of each text, when several texts share one
     tau: float = None,  # Smallest score of the judge that counts as right
     draws: int = 1999,  # Random signs
     seed: int = 0,  # Seed of a generator of its own
@@ -342,7 +342,7 @@ def judge_error_test(
     >>> judge_error_test([1, 2, 3, 4, 5, 6], [1, 1, 1, 0, 0, 0], [1] * 6).among_right
     1.0
     """
-    table = _judged_columns(tau, uncertainty=uncertainty, judge=judge, people=people, clusters=clusters)
+    table = _judged_columns(tau, uncertainty=uncertainty, judge=judge, people=people, document=document)
     table = table.dropna(subset=["uncertainty", "judge", "people"])
     n, labels = len(table), table["people"].to_numpy()
     errors = (table["judge"].to_numpy() != labels).astype(float)
@@ -350,7 +350,7 @@ def judge_error_test(
     sizes = [_auroc_or_nan(1 - errors[labels == kind], scores[labels == kind]) for kind in (1, 0)]
     if np.isnan(sizes).all():
         return ErrorTest(*sizes, np.nan, int(errors.sum()), n, "no kind of text has errors and agreements")
-    units = np.arange(n) if clusters is None else cluster_ids(table["clusters"], n)
+    units = np.arange(n) if document is None else cluster_ids(table["document"], n)
     p = random_signs_p(_error_sums(errors, midranks(scores) / n, labels, units), draws, seed)
     return ErrorTest(*sizes, p, int(errors.sum()), n, "" if np.isfinite(p) else "all uncertainties are equal")
 
@@ -415,12 +415,12 @@ def _correction_notes(measure, value, rates, p, draws):  # What a reader must kn
     return notes
 
 
-def _complete_sample(uncertainty, judge, people, clusters, tau):  # `_Sample`, uncertainty, rows left out
-    table = _judged_columns(tau, uncertainty=uncertainty, judge=judge, people=people, clusters=clusters)
+def _complete_sample(uncertainty, judge, people, document, tau):  # `_Sample`, uncertainty, rows left out
+    table = _judged_columns(tau, uncertainty=uncertainty, judge=judge, people=people, document=document)
     kept = table.dropna(subset=["uncertainty", "judge"])
     if kept.empty:
         raise ValueError(f"none of {len(table)} texts has both a judgement and an uncertainty")
-    ids = None if clusters is None else cluster_ids(kept["clusters"], len(kept))
+    ids = None if document is None else cluster_ids(kept["document"], len(kept))
     scores, judged, labels = (kept[name].to_numpy() for name in ("uncertainty", "judge", "people"))
     return _Sample(tie_order(scores), judged, labels, ids), scores, len(table) - len(kept)
 
@@ -469,7 +469,7 @@ def corrected_for_judge(
     judge,  # Judge's labels of all N texts, 1 (right) and 0 (wrong), or scores with `tau`
     people,  # People's labels 1 and 0, NaN where unlabelled; a Series may leave unlabelled texts out
     measure: str = "prr",  # Key of `NOISY_MEASURES`: 'prr', 'auroc', or 'mean' for the share of right texts
-    clusters=None,  # Document or question of each text, when several texts share one
+    document=None,  # Document or question of each text, when several texts share one
     tau: float = None,  # Smallest score of the judge that counts as right
     draws: int = 1000,  # Bootstrap samples
     seed: int = 0,  # Seed of a generator of its own
@@ -500,7 +500,7 @@ def corrected_for_judge(
     check_count(draws=draws)
     if measure not in NOISY_MEASURES:
         raise ValueError(f"measure must be one of {list(NOISY_MEASURES)}, got {measure!r}")
-    sample, scores, missing = _complete_sample(uncertainty, judge, people, clusters, tau)
+    sample, scores, missing = _complete_sample(uncertainty, judge, people, document, tau)
     return _corrected(sample, scores, missing, measure, draws, seed)
 
 # %% ../../../nbs/04_evaluation/15_inference/08_noisy_judge.ipynb #e6459464
@@ -508,7 +508,7 @@ def mean_from_labels(
     labels,  # Labels of N texts, from 0 to 1, NaN where unlabelled
     metrics,  # Metrics of all N texts: DataFrame by sample; None: the labels alone
     probability=None,  # Probability with which each text was drawn for labelling; None: the same for all
-    clusters=None,  # Document of each text, when whole documents were drawn for labelling
+    document=None,  # Document of each text, when whole documents were drawn for labelling
 ) -> FewLabels:  # Mean of all N texts
     """Prediction-powered mean of people's labels, from labels of a few texts and metrics of all.
 
@@ -533,7 +533,7 @@ def mean_from_labels(
     else:
         index = metrics.index
     even = pd.Series(0.0, index)  # The risk at full coverage is that of any order
-    risk = from_labels(labels, metrics, (even,), "selective_risk", probability, clusters)
+    risk = from_labels(labels, metrics, (even,), "selective_risk", probability, document)
     ends = np.clip([1 - risk.hi, 1 - risk.lo], 0, 1)
     return risk._replace(value=1 - risk.value, lo=float(ends[0]), hi=float(ends[1]))
 
@@ -541,7 +541,7 @@ def mean_from_labels(
 def _plain_value(labels, scores, measure, ids):  # Value, lo and hi by labels that are used as they are
     if measure == "mean":
         return labels.mean(), *_share_interval(labels == 1, np.ones(len(labels), bool), ids)[:2]
-    found = prr(labels, scores, area=NOISY_MEASURES[measure], clusters=ids)
+    found = prr(labels, scores, area=NOISY_MEASURES[measure], document=ids)
     ends = np.array([found.value, found.lo, found.hi])
     return tuple(0.5 + ends / 2 if measure == "auroc" else ends)
 
@@ -549,15 +549,15 @@ def _plain_value(labels, scores, measure, ids):  # Value, lo and hi by labels th
 def _powered_value(sample, scores, measure):  # Prediction-powered: value, lo, hi and note
     metrics = pd.DataFrame(dict(judge=sample.judge))
     if measure == "mean":
-        found = mean_from_labels(sample.people, metrics, clusters=sample.ids)
+        found = mean_from_labels(sample.people, metrics, document=sample.ids)
     else:
-        found = from_labels(sample.people, metrics, (scores,), measure, clusters=sample.ids)
+        found = from_labels(sample.people, metrics, (scores,), measure, document=sample.ids)
     return found.value, found.lo, found.hi, found.note
 
 
 def _side_by_side(rows, measures, tau, draws, seed):  # Rows of one group
     columns = {name: rows[name] for name in ("uncertainty", "judge", "people")}
-    columns |= dict(clusters=rows.get("clusters"), tau=tau)
+    columns |= dict(document=rows.get("document"), tau=tau)
     sample, scores, _ = _complete_sample(**columns)
     labelled = ~np.isnan(sample.people)
     ids = None if sample.ids is None else sample.ids[labelled]
@@ -579,7 +579,7 @@ def judge_comparison(
     people,  # People's labels 1 and 0, NaN where unlabelled; a Series may leave unlabelled texts out
     groups=None,  # System of each text: one set of rows for each
     measures=tuple(NOISY_MEASURES),  # Keys of `NOISY_MEASURES`
-    clusters=None,  # Document or question of each text, when several texts share one
+    document=None,  # Document or question of each text, when several texts share one
     tau: float = None,  # Smallest score of the judge that counts as right
     draws: int = 1000,  # Bootstrap samples
     seed: int = 0,  # Seed of a generator of its own
@@ -600,7 +600,7 @@ def judge_comparison(
     ['judge', 'people', 'corrected', 'prediction-powered']
     """
     table = _joined_columns(
-        uncertainty=uncertainty, judge=judge, people=people, groups=groups, clusters=clusters
+        uncertainty=uncertainty, judge=judge, people=people, groups=groups, document=document
     )
     parts = [("all", table)] if groups is None else table.groupby("groups", sort=False)
     rows = [

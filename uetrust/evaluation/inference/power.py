@@ -89,12 +89,12 @@ POWER_COLUMNS = (
 def _pilot_cells(
     quality,  # Quality of the pilot's texts, shape [N]
     uncertainty: pd.DataFrame,  # Texts x methods
-    clusters=None,  # Document of each text
+    document=None,  # Document of each text
 ) -> PRRCells:  # Cells of the texts that have every score
     "The complete texts of a pilot."
     values = np.asarray(quality, float)
     complete = ~(np.isnan(values) | uncertainty.isna().any(axis=1).to_numpy())
-    ids = None if clusters is None else cluster_ids(np.asarray(clusters)[complete], complete.sum())
+    ids = None if document is None else cluster_ids(np.asarray(document)[complete], complete.sum())
     units = complete.sum() if ids is None else ids.max() + 1
     if units < SMALLEST_PILOT:
         missing = f"; {(~complete).sum()} texts lack a score" if (~complete).any() else ""
@@ -138,7 +138,7 @@ def _against_each_other(cells, names, pairs, left_out, options):  # A row for ea
 def power_table(
     quality,  # Quality of the pilot's texts, larger is better
     uncertainty: pd.DataFrame,  # Texts x methods, larger is less certain
-    clusters=None,  # Document of each text, when several share one
+    document=None,  # Document of each text, when several share one
     power: float = 0.8,  # Required probability of finding the pilot's difference
     level: float = 0.05,  # Level of the two-sided tests
     best_only: bool = False,  # Compare the best method with the others only, not every two
@@ -156,7 +156,7 @@ def power_table(
     """
     check_between(power=power, level=level)
     uncertainty = score_frame(uncertainty, "uncertainty")
-    cells, names = _pilot_cells(quality, uncertainty, clusters), list(uncertainty)
+    cells, names = _pilot_cells(quality, uncertainty, document), list(uncertainty)
     value = dict(zip(names, cells.value[:, 0]))
     best = names.index(max(without_baselines(names) or names, key=value.get))
     pairs = [pair for pair in combinations(range(len(names)), 2) if not best_only or best in pair]
@@ -181,19 +181,19 @@ def realised_power(
     quality,  # Quality of a population of texts, without missing values
     uncertainty: pd.DataFrame,  # One method (against chance) or two (against each other)
     units: int,  # Texts, or documents, of a study
-    clusters=None,  # Document of each text
+    document=None,  # Document of each text
     draws: int = 300,  # Studies
     level: float = 0.05,  # Level of their tests
     seed: int = 0,  # Seed of the draws
 ) -> tuple[float, float]:  # Share of the studies that find a difference, and its Monte Carlo error
     "Realised power: how many of the studies drawn from a population are significant."
     quality, scores = np.asarray(quality, float), uncertainty.to_numpy(float)
-    labels = np.arange(len(quality)) if clusters is None else np.asarray(clusters)
+    labels = np.arange(len(quality)) if document is None else np.asarray(document)
     ids, rng = np.unique(labels, return_inverse=True)[1], np.random.default_rng(seed)
     found = []
     for _ in range(draws):
         at = _drawn_units(units, ids, rng)
-        own = None if clusters is None else cluster_ids(ids[at], len(at))
+        own = None if document is None else cluster_ids(ids[at], len(at))
         found.append(_is_found(PRRCells(quality[at][:, None], scores[at], clusters=own), level))
     share = float(np.mean(found))
     return share, float(np.sqrt(share * (1 - share) / draws))
@@ -212,7 +212,7 @@ def _annotator_sets(names, k, seed):  # Sets of k annotators: all, or a random c
 def annotator_table(
     judgements: pd.DataFrame,  # Texts x annotators, larger is better
     uncertainty: pd.DataFrame,  # Texts x methods
-    clusters=None,  # Document of each text
+    document=None,  # Document of each text
     power: float = 0.8,  # Required probability of finding the pilot's difference
     level: float = 0.05,  # Level of the two-sided tests
     seed: int = 0,  # Seed of the sets of annotators, where there are more than 20
@@ -228,7 +228,7 @@ def annotator_table(
         raise ValueError(f"needs at least 2 columns of judgements, got {preview(list(judgements))}")
     complete = judgements.notna().all(axis=1).to_numpy()
     judged, scores = judgements[complete], uncertainty[complete]
-    documents = None if clusters is None else np.asarray(clusters)[complete]
+    documents = None if document is None else np.asarray(document)[complete]
     parts = []
     for k in range(1, judgements.shape[1] + 1):
         for chosen in _annotator_sets(list(judgements), k, seed):

@@ -167,7 +167,7 @@ def answers_prr(
 ) -> pd.DataFrame:  # As from `prr_table`, system first; intervals draw questions
     "PRR of every method by people and by every metric, for each system."
     parts = [
-        prr_table(one.quality, one.uncertainty, clusters=one.questions).assign(system=name)
+        prr_table(one.quality, one.uncertainty, document=one.questions).assign(system=name)
         for name, one in judged.items()
     ]
     found = pd.concat(parts, ignore_index=True)

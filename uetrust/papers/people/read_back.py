@@ -277,7 +277,7 @@ def given_prr(
         )
     documents = given.texts.set_index("id")["document"].loc[uncertainty.index]
     clusters = documents if documents.nunique() < len(documents) else None
-    table = prr_table(quality, uncertainty, clusters=clusters, adjust="bh")
+    table = prr_table(quality, uncertainty, document=clusters, adjust="bh")
     read = read_statistics(Path(folder) / "conditional")
     return _GivenPRR(table, int((read["cut"] > 0).sum()), int((read["text_cut"] > 0).sum()))
 

@@ -181,7 +181,7 @@ def prr_at_levels(
     **options,  # draws and seed of `prr_within_systems`
 ) -> pd.DataFrame:  # level, metric, method, value, lo, hi, p, n, documents
     "PRR over all texts and within systems, by document; NaN within systems for a score with a gap."
-    every = prr_table(quality, scores, clusters=about["document"])
+    every = prr_table(quality, scores, document=about["document"])
     every = every.assign(documents=about["document"].nunique())
     whole = scores.dropna(axis=1)  # A system must have a score for every document
     inside = prr_within_systems(quality, whole, about, **options)
@@ -283,7 +283,7 @@ def paired_difference(
 ):  # As from `uetrust.evaluation.prr.prr_difference`
     "PRR of one score minus that of another on all texts of a set, by document."
     table, quality = stored_reader_scores(name), given_texts(name).quality[metric]
-    return prr_difference(quality.loc[table.index], table[first], table[second], clusters=table["document"])
+    return prr_difference(quality.loc[table.index], table[first], table[second], document=table["document"])
 
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #5c0fa7d1
 JUDGE_SHOWN = dict(  # Score -> name in a figure

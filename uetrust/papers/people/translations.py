@@ -318,7 +318,7 @@ def people_prr(
     judged = judged_translations(pair, split, **options)
     quality = with_given_metrics(judged.quality, given) if given else judged.quality
     by_document = judged.documents.nunique() < len(judged.documents)
-    table = prr_table(quality, judged.uncertainty, clusters=judged.documents if by_document else None)
+    table = prr_table(quality, judged.uncertainty, document=judged.documents if by_document else None)
     unscored = quality[list(given.values)].isna().sum().to_dict() if given else {}
     people = [name for name in ("da", "da_z") if name in quality]
     return _PeoplePRR(table, unscored, {name: _best_by_people(judged, name, by_document) for name in people})

@@ -132,7 +132,7 @@ def _score_code(
     entry,  # Its entry of the registry
 ) -> str:  # Lines to paste
     "Code that computes a score, on the command line and in Python."
-    option = "methods" if entry.kind == "ue" else "metrics"
+    option = "method" if entry.kind == "ue" else "metric"
     call = f'load_scores()["{name}"].fn({", ".join(entry.needs)})'
     shell = f"uetrust score texts.jsonl --{option} {name} --out scores.parquet"
     return f"{shell}\n\n# in Python\nfrom uetrust import load_scores\n{call}"
