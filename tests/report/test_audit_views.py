@@ -253,6 +253,9 @@ def test_the_page_in_a_browser(watched, many, tmp_path, file):
 def test_a_print_shows_what_is_folded(watched, many, tmp_path):
     (tmp_path / "page.html").write_text(many.page("Audit of many"))
     page = watched.open(tmp_path / "page.html")
-    height = "document.querySelector('details table').getBoundingClientRect().height"
+    shown = "document.querySelector('details table').checkVisibility()"
+    assert not page.evaluate(shown)
     page.emulate_media(media="print")
-    assert page.evaluate(height) > 500
+    printed = page.evaluate(shown)
+    page.emulate_media(media="screen")
+    assert printed
