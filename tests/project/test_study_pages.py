@@ -38,4 +38,4 @@ def test_a_page_writes_to_the_folder_that_out_names(tmp_path, monkeypatch):
     for cell in code_cells(path):
         source = cell.source.replace('out = ""', f"out = {json.dumps(str(tmp_path))}").replace("2000", "50")
         exec(source, space)
-    assert (tmp_path / "tables" / "table03.csv").exists() and (tmp_path / "figures" / "fig03.csv").exists()
+    assert (tmp_path / "tables" / "table07.csv").exists() and (tmp_path / "figures" / "fig03.csv").exists()
