@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.core.arguments import check_arguments, checked, of_missing_package
+from uetrust.core.arguments import check_arguments, checks_arguments, of_missing_package
 
 
-@checked
+@checks_arguments
 def toy(
     quality,
     uncertainty=None,
@@ -71,7 +71,7 @@ def test_what_does_not_work_is_named_with_what_would(given, says):
 
 
 def test_an_error_of_our_own_is_not_put_down_to_an_argument():
-    @checked
+    @checks_arguments
     def broken(quality):
         return {}["key"]
 
@@ -83,7 +83,7 @@ def test_an_argument_too_many_or_too_few_is_left_to_python():
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'quality'"):
         toy()
     with pytest.raises(TypeError, match="unexpected keyword argument"):
-        checked(lambda quality: quality)([1], colour="red")
+        checks_arguments(lambda quality: quality)([1], colour="red")
 
 
 def test_a_default_is_never_wrong():
@@ -94,7 +94,7 @@ def test_a_default_is_never_wrong():
 
 
 def test_a_missing_package_is_named_with_its_remedy():
-    @checked
+    @checks_arguments
     def reading(path):
         raise ModuleNotFoundError("No module named 'torch'", name="torch")
 

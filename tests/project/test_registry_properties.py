@@ -15,8 +15,8 @@ from tests.helpers.laws import check_law
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import Registry
 from uetrust.core.run import ScoreRun, compute_score, required_scores
-from uetrust.statistics.entry import STATISTICS
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts import STATISTICS
 
 reg = load_scores()
 ALL = sorted(reg.of("ue"))

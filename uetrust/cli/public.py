@@ -80,13 +80,13 @@ def _stand_in(name, error):
 # %% ../../nbs/13_cli/13_public.ipynb #670ebbb4
 def _with_checks(obj):
     "The function with checked arguments; a class whose making checks them."
-    from uetrust.core.arguments import checked
+    from uetrust.core.arguments import checks_arguments
 
     if isfunction(obj):
-        obj = checked(obj)
+        obj = checks_arguments(obj)
         obj.__module__ = "uetrust"
     elif isfunction(obj.__init__) and not hasattr(obj.__init__, "__wrapped__"):
-        obj.__init__ = checked(obj.__init__)
+        obj.__init__ = checks_arguments(obj.__init__)
     return obj
 
 # %% ../../nbs/13_cli/13_public.ipynb #07d57b37-2
