@@ -59,7 +59,7 @@ def test_errors_stand_only_with_values_that_they_belong_to():
     with pytest.raises(ValueError, match="has its own area"):
         prr(quality, uncertainty, compat="median_gain", area="sum")
     with pytest.raises(ValueError, match="one of .*lm_polygraph_50.* got 'polygraph'"):
-        prr_table({}, {}, compat="polygraph")
+        prr_table(pd.DataFrame(), pd.DataFrame(), compat="polygraph")
 
 
 def test_three_texts_are_enough_for_another_definition():

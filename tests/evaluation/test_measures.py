@@ -186,9 +186,9 @@ HOW = {
     coverage_at_risk=dict(risk=0.4),
     balanced_accuracy=dict(tau=0.5, cut=0.5),
     cohen_kappa=dict(tau=0.5, cut=0.5),
-    ece=dict(tau=0.5, bins=4, scale="complement"),
-    ece_adaptive=dict(tau=0.5, bins=4, scale="complement"),
-    ece_debiased_sq=dict(tau=0.5, bins=2, scale="complement"),
+    ece=dict(tau=0.5, bins=4, to_confidence="complement"),
+    ece_adaptive=dict(tau=0.5, bins=4, to_confidence="complement"),
+    ece_debiased_sq=dict(tau=0.5, bins=2, to_confidence="complement"),
 )
 OURS = {n: e for n, e in reg.of("measure").items() if e.fn.__module__.startswith("uetrust.")}
 RANK = sorted(
@@ -454,7 +454,7 @@ def test_chance_level_of_average_precision_is_exact(n, data):
 
 def test_a_wrong_option_is_answered_with_the_right_ones():
     for f, options, says in (
-        (ece, dict(scale="log"), "scale must be one of .'negate', 'complement', 'exp', 'minmax'"),
+        (ece, dict(to_confidence="log"), "to_confidence must be one of .'negate', 'complement', 'exp', 'minmax'"),
         (ece, dict(bins=0), "bins must be a whole number"),
         (ece, dict(bins=2.5), "bins must be a whole number"),
         (isotonic_pcc, dict(compat="yes"), "None or 'lm_polygraph'"),
