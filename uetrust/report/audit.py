@@ -55,7 +55,7 @@ def _rival(audited):  # Baseline that may do as well as the best method: name, i
     return None if gap.hi < 0 else (name, gap)
 
 
-def _claim(audited, rival):  # First sentence: whether a method orders the texts, and which
+def _claim(audited, rival):  # First sentence: whether a method orders the texts
     ranked, (texts, _) = audited.main_prr, _texts_of(audited, audited.main_prr.iloc[0])
     if ranked["lo"].isna().all():
         return f"No verdict: these {texts} allow no interval for any method."
