@@ -161,7 +161,7 @@ REFUSED = {
     ("power", "--quality", "human", "--uncertainty", "good"): {"--level": UNLIKELY, "--power": UNLIKELY},
     GUARANTEE: {"--alpha": UNLIKELY, "--delta": UNLIKELY, "--tau": ("nan", "inf", "-inf", "x")},
     (*GUARANTEE, "--expectation"): {"--alpha": UNLIKELY, "--tau": ("nan", "inf")},
-    DOSE: {"--texts": NO_COUNT, "--confidence": (*UNLIKELY, "0.5")},
+    DOSE: {"--texts": NO_COUNT, "--target": (*UNLIKELY, "0.5")},
     NEXT: {"--n": NO_COUNT, "--seed": ("-1", "0.5")},
     ("prr", "--quality", "human", "--uncertainty", "good"): {"--max-rejection": ("0", "1.1", "nan", "-1")},
 }

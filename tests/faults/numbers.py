@@ -146,7 +146,7 @@ PLANS = {
     "--level": "power T --quality quality --uncertainty msp",
     "--power": "power T --quality quality --uncertainty msp",
     "--texts": "dose T --truth quality --metric other --uncertainty msp third",
-    "--confidence": "dose T --truth quality --metric other --uncertainty msp third",
+    "--target": "dose T --truth quality --metric other --uncertainty msp third",
     "--tau": "guarantee T --quality quality --uncertainty msp",
     "--alpha": "guarantee T --quality quality --uncertainty msp --tau 0",
     "--delta": "guarantee T --quality quality --uncertainty msp --tau 0",
@@ -155,7 +155,7 @@ PLANS = {
 }
 IMPOSSIBLE = dict.fromkeys(PLANS, ("2", "0", "nan")) | {
     "--texts": ("-5", "0", "nan", "1" + "0" * 400),
-    "--confidence": ("0.5", "1", "nan"),
+    "--target": ("0.5", "1", "nan"),
     "--tau": ("nan", "inf", "-1" + "0" * 400),
     "--n": ("-3", "0", "1e3"),
     "--seed": ("-1", "nan", "1" + "0" * 400),
