@@ -69,7 +69,6 @@ ClaimVerdicts = Annotated[list[Literal["holds", "partly", "fails", "not decidabl
 @command(
     "uetrust claims",
     "uetrust claims --verdict fails --section 6 C.2.4",
-    "uetrust claims --verdict holds --out claims.csv",
     group="Papers",
 )
 def claims_command(
@@ -82,9 +81,7 @@ def claims_command(
     # Tables with shuffled names: shuffle_share is the share of them of which a claim holds, joint_p the p of
     # a claim as a whole against them
     shuffles: Whole = 1999,
-    # Equivalence says whether a correlation that is claimed to be weak or absent is shown to be smaller than
-    # this
-    margin: Finite = 0.3,
+    margin: Finite = 0.3,  # A correlation below this is absent: equivalence says whether that is shown
     seed: Whole = 0,  # Seed of the noise and the shuffles
     out: File | None = None,  # .parquet or .csv file for the claims
     output: Output = AS_TEXT,
@@ -171,7 +168,6 @@ def _print_cells(cells, where, paper):
 @command(
     "uetrust people --pair ru-en",
     "uetrust people --set evouna-nq --system gpt4 --json",
-    "uetrust people --set xsum --out xsum.csv",
     group="Papers",
 )
 def people_command(
@@ -179,15 +175,12 @@ def people_command(
     set: Literal["evouna-nq", "evouna-tq", "factscore", "xsum", "mlqe-pe"] = "mlqe-pe",  # What people judged
     system: Names = (),  # Systems of answers or biographies; all when left out
     pair: Name | None = None,  # Source and target language of translations (mlqe-pe), such as ru-en
-    # Which sentences; all: train, dev and test20
-    split: Literal["train", "dev", "test20", "test21", "all"] = "test20",
+    split: Literal["train", "dev", "test20", "test21", "all"] = "test20",  # all: train, dev and test20
     without: Names = (),  # Metrics that are not computed
     encoder: Folder | None = None,  # Folder of a sentence encoder for English, for an embedding similarity
     # Table of metrics computed elsewhere, such as COMET: sample and a column for each, larger is better
     scores: File | None = None,
-    # Number of simulated studies of each size: how much PRR by people the choice of each metric loses on
-    # other articles
-    studies: Whole = 0,
+    studies: Whole = 0,  # Simulated studies of each size: the PRR by people that a choice by a metric loses
     texts: File | None = None,  # Write sample, source, text and post-edit for --scores to this file, and end
     out: File | None = None,  # .parquet or .csv file for the table
     output: Output = AS_TEXT,
@@ -291,7 +284,7 @@ def _exhibit_lines(row):  # Lines printed for one table or figure
         lines = dict(page=page, notebook=notebook, files=files, command=exhibit_command(notebook, chapter))
         yield from (f"  {mark + name:<14}{text}" for name, text in lines.items() if text)
 
-
+# %% ../../nbs/13_cli/05_ledgers.ipynb #198ae7d6
 def _other_exhibits(text):  # The numbers that there are, else the nearest names
     from uetrust.report.site.exhibits import PAPERS, find_exhibits, nearest_exhibits
 
@@ -302,7 +295,7 @@ def _other_exhibits(text):  # The numbers that there are, else the nearest names
     near = "; ".join(nearest_exhibits(text))
     return f"nearest: {near}" if near else "try a number or an author, as in figure 23 of he"
 
-
+# %% ../../nbs/13_cli/05_ledgers.ipynb #7213cb54
 @command(
     "uetrust find figure 23",
     "uetrust find table 4 of fflm",

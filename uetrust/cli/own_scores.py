@@ -43,7 +43,6 @@ def _print_notes(found):  # Lines on how columns were read, and which were recog
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #e8218a41
 @command(
-    "uetrust prr scores.csv --quality human",
     "uetrust prr scores.csv --id sample --quality rouge judge --scale judge=1:10 --uncertainty msp entropy",
     "uetrust prr scores.csv --quality human --uncertainty msp --document article --csv",
     group="Judge scores",
@@ -314,8 +313,7 @@ def dose_command(
     # are left out
     uncertainty: Columns = (),
     confidence: Columns = (),  # Columns where larger is more certain
-    # Texts of the study that the metric is to judge; those of the file if left out
-    texts: Count | None = None,
+    texts: Count | None = None,  # Texts that the metric is to judge; those of the file if left out
     target: Majority = 0.9,  # Target probability of choosing the better of the two best methods
     id: Column | None = None,  # Column with the names of the texts, or several: a+b
     out: File | None = None,  # .parquet or .csv file for the table

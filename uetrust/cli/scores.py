@@ -56,7 +56,7 @@ def _require_score(name, kind):  # A score that exists, of any kind
         lists = f"`{_LISTED_BY[kind]}` lists all"
         raise LookupError(f"no score is called {name!r}. {suggestion(name, reg.of(kind))} {lists}")
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #eab60da4
 def _print_cards(name, kind, columns, out, output):
     "Print one card, or a table; True when a table for people was printed."
     from uetrust.report.cards import list_scores, score_card
@@ -106,6 +106,9 @@ def metrics_command(
     _print_cards(name, "nlg", ["name", "dim", "needs", "unit", "direction"], out, output)
 
 # %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8
+FORMAT_NAMES = tuple("vllm openai sglang lm-eval lighteval inspect every-eval-ever helm uqlm own".split())
+
+
 def _is_bank(
     path,  # File or folder that a user names
 ) -> bool:
@@ -127,9 +130,6 @@ def _all_or(names, kind):  # The word all, a list of names of scores, or None
     return list(names) or None
 
 # %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8-1
-FORMAT_NAMES = tuple("vllm openai sglang lm-eval lighteval inspect every-eval-ever helm uqlm own".split())
-
-
 @command("uetrust bank score my-bank", "uetrust bank score my-bank --method msp perplexity --out scores.csv")
 @command(
     "uetrust score replies.jsonl --out scores.parquet",
@@ -138,8 +138,7 @@ FORMAT_NAMES = tuple("vllm openai sglang lm-eval lighteval inspect every-eval-ev
     group="Score texts",
 )
 def score_command(
-    # Outputs: replies, logs, tables, hub:OWNER/NAME:SPLIT; or the folder of a bank
-    file: File,
+    file: File,  # Outputs: replies, logs, tables, hub:OWNER/NAME:SPLIT; or the folder of a bank
     /,
     *,
     metric: Names = (),  # Quality metrics, or 'all'
@@ -154,9 +153,7 @@ def score_command(
     # Words that ROUGE, lexical similarity and Jaccard compare: of a-z and digits, or of every script
     tokenizer: Literal["rouge", "unicode"] = "rouge",
     explain: bool = False,  # List for every method which inputs are missing and how to get them
-    # .parquet or .csv file; one row per text of a file, one row per text and score of a bank, where it is
-    # FOLDER/scores.csv when left out
-    out: File | None = None,
+    out: File | None = None,  # .parquet or .csv file; FOLDER/scores.csv of a bank when left out
     debug: Debug = False,
     output: Output = AS_TEXT,
 ):
