@@ -454,7 +454,11 @@ def test_chance_level_of_average_precision_is_exact(n, data):
 
 def test_a_wrong_option_is_answered_with_the_right_ones():
     for f, options, says in (
-        (ece, dict(to_confidence="log"), "to_confidence must be one of .'negate', 'complement', 'exp', 'minmax'"),
+        (
+            ece,
+            dict(to_confidence="log"),
+            "to_confidence must be one of .'negate', 'complement', 'exp', 'minmax'",
+        ),
         (ece, dict(bins=0), "bins must be a whole number"),
         (ece, dict(bins=2.5), "bins must be a whole number"),
         (isotonic_pcc, dict(compat="yes"), "None or 'lm_polygraph'"),

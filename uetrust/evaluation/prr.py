@@ -261,8 +261,7 @@ def _long_table(fields, methods, metrics):  # One row per cell
 # %% ../../nbs/04_evaluation/07_prr.ipynb #7773c40f
 @renamed(clusters="document", scales="scale")
 def prr_table(
-    # Quality, one row per sample and one column per metric; larger is better, NaN where missing
-    quality: pd.DataFrame,
+    quality: pd.DataFrame,  # A row per sample, a column per metric; larger is better, NaN where missing
     # Uncertainty, one row per sample and one column per method; larger is less certain
     uncertainty: pd.DataFrame,
     area: str = "mean",  # 'mean' of mean risks, as in the published tables; 'sum' of risks, as in Eq. 3

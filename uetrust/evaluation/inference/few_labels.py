@@ -608,8 +608,7 @@ def prr_from_labels(
     Raises
     ------
     ValueError
-        When lengths differ, a label has no uncertainty, a metric has no row for a text, or a probability is
-        not above 0 and at most 1.
+        When lengths differ, a label lacks its uncertainty, a metric a text, or a probability is not in (0,1].
 
     References
     ----------
