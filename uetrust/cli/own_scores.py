@@ -107,10 +107,8 @@ def audit_command(
     file: File,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per text, or a long table of scores
     /,
     *,
-    # Columns where larger is better; found by name where this and --truth are left out
-    quality: Columns = (),
-    # Columns where larger is less certain; found by name where this and --confidence are left out
-    uncertainty: Columns = (),
+    quality: Columns = (),  # Columns where larger is better; found by name without --truth
+    uncertainty: Columns = (),  # Columns where larger is less certain; found by name without --confidence
     confidence: Columns = (),  # Columns where larger is more certain
     # Quality that the others are judged by, such as human scores; expert_mean: mean of expert_1, expert_2
     truth: Column | None = None,
