@@ -66,7 +66,8 @@ _KIND_OF_NAME = {
         "quality uncertainty first second human labels x y p probability": _SCORES,
         "prr_from_labels.metrics prr_difference_from_labels.metrics": _MAYBE_SCORES,
         "metrics methods confidence audit.quality audit.uncertainty": _NAMES,
-        "samples summaries pairs extra_stats hidden expected_accuracy.metrics": _ITEMS,
+        "summaries pairs extra_stats hidden expected_accuracy.metrics": _ITEMS,
+        "samples": _Kind((Iterable,), "a list of names"),
         "path folder nb target cache data name": _KINDS[Path],
         "outputs": _Kind((_Outputs, str, PathLike), "a path, or what read_outputs returns"),
         "clusters document": _LABELS,
@@ -111,6 +112,10 @@ def _are_pairs(value):
     return all(isinstance(one, list | tuple) and len(one) == 2 for one in value)
 
 
+def _some_pairs(value):
+    return len(value) and _are_pairs(value)
+
+
 def _are_whole(value):
     return all(isinstance(one, Integral) for one in value)
 
@@ -130,11 +135,12 @@ def _is_weight(value):
 def _are_ranges(value):
     return all(isinstance(one, list | tuple) and _is_range(one) for one in value.values())
 
-
+# %% ../../nbs/01_core/13_arguments.ipynb #f642f530
 _CONTENTS = dict.fromkeys("p x y human first second table".split(), (_without_words, "numbers"))
 _CONTENTS |= dict(
     pairs=(_are_pairs, "pairs of two texts"),
-    questions=(_are_pairs, "pairs of a family and a dimension"),
+    questions=(_some_pairs, "one pair of a family and a dimension or more"),
+    variants=(len, "one wording or more"),
     members=(_are_whole, "whole numbers"),
     class_weight=(_is_weight, "a dictionary or 'balanced'"),
     dtype=(_is_dtype, "float32, bfloat16 or float16"),

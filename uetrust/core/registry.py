@@ -103,8 +103,10 @@ class Entry(_EntryProperties):
         object.__setattr__(self, "role", self.role or ROLE_OF_KIND.get(self.kind, ""))
 
 # %% ../../nbs/01_core/04_registry.ipynb #cce74242
-def _check_exceptions(entry):
-    "Refuse an exception without a reason, and one from a law of another kind of score."
+def _check_entry(entry):
+    "Refuse an unknown kind, an exception without a reason, and one from a law of another kind of score."
+    if entry.kind not in KINDS:
+        raise ValueError(f"{entry.name!r} has kind {entry.kind!r}; the kinds are {list(KINDS)}")
     for law, reason in entry.exceptions.items():
         kind, meaning = LAWS[law]
         if entry.kind != kind:
@@ -124,9 +126,7 @@ class Registry(dict):
             return partial(self.add, **entry)
         exceptions = {law: entry.pop(law) for law in LAWS if law in entry}
         new, old = Entry(fn, exceptions=exceptions, **entry), self.get(fn.__name__)
-        if new.kind not in KINDS:
-            raise ValueError(f"{new.name!r} has kind {new.kind!r}; the kinds are {list(KINDS)}")
-        _check_exceptions(new)
+        _check_entry(new)
         modules = {fn.__module__, old.fn.__module__} if old else set()
         if len(modules) == 2 and "__main__" not in modules:
             raise ValueError(f"{new.name!r} is already registered by {old.fn.__module__}")
@@ -147,7 +147,7 @@ class Registry(dict):
         near = get_close_matches(str(name), self) or [known for known in self if str(name) in known][:5]
         meant = f" Did you mean {near}?" if near else ""
         raise LookupError(
-            f"unknown score {name!r}.{meant} `uetrust methods` and `uetrust metrics` list all {len(self)}"
+            f"unknown score {name!r}.{meant} `uetrust methods` and `metrics` list all {len(self)}"
         )
 
     def __repr__(self):

@@ -342,7 +342,7 @@ def _register_judge_score(
     )
     return nlg(**entry)(score)
 
-# %% ../../nbs/07_nlg/10_judge.ipynb #585a4935-2
+# %% ../../nbs/07_nlg/10_judge.ipynb #3ca5030b
 _CANNOT_PARSE = "the checker that taught the judge finds no error in text that it cannot parse"
 _EXCEPTIONS = dict(
     judge_own_consistency=dict(
@@ -352,7 +352,7 @@ _EXCEPTIONS = dict(
     judge_own_consistency_expected=dict(shuffled_may_win=_CANNOT_PARSE),
 )  # Score -> laws that it does not keep
 
-
+# %% ../../nbs/07_nlg/10_judge.ipynb #585a4935-2
 def _register_judge(family, dim):
     lo, hi = JUDGE_SCALES[family]
     name, what = f"judge_{family}_{dim}", _question_described(family, dim)

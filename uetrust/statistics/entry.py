@@ -62,9 +62,7 @@ class Statistic:
     bytes_per_token: float = 0.0  # What a bank keeps of a token of each text that is read
     remedy: str = ""  # How to get it where it is missing; '' names the model
     takes_reference_lists: bool = False  # Whether a list of references may stand in place of one
-    # Doubt of the model, from 0 (certain) to 1 (all words equally likely) -> value of each statistic; the
-    # tests hold methods that need them to their laws with these values
-    toy: Callable = None
+    toy: Callable = None  # Doubt of the model, 0 to 1 -> example of each statistic for tests of methods
 
     @property
     def inputs(self) -> set:

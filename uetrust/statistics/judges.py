@@ -451,8 +451,6 @@ def judge_scores(
     >>> texts = read_texts("mine.jsonl")  # doctest: +SKIP
     >>> judge_scores(judge, [("wi_in", "consistency")], texts, "replies.sqlite")  # doctest: +SKIP
     """
-    if not len(questions) or not len(variants):
-        raise ValueError("judge_scores needs at least one of questions and one of variants, got none")
     check_shown_texts(texts, [family for family, _ in questions])
     refused, cut, parts = {}, {}, []
     ask = _ask_everything(endpoint, questions, texts, cache, variants, top, progress)

@@ -13,7 +13,6 @@ from ..core.registry import batch_of, ue
 from ..core.run import Ragged
 
 # %% ../../nbs/03_ue/12_token_spread.ipynb #50e6a9b1
-_NO_SPREAD = "tokens that are all as unlikely as each other do not spread"
 _SURPRISALS = r",\quad s_t=-\log p_t(y_t),\ L\text{ tokens}"
 
 
@@ -37,8 +36,7 @@ def _surprisals(logp):
         "A text whose tokens are all equally unlikely scores 0, like a text that was certain. "
         "A text of one token always scores 0."
     ),
-    not_monotone=_NO_SPREAD,
-    not_rising=_NO_SPREAD,
+    **dict.fromkeys(("not_monotone", "not_rising"), "equally unlikely tokens do not spread"),
 )
 def token_std(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
