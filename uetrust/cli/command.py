@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['HELP_GROUPS', 'APP', 'BANK', 'EXAMPLES', 'SEVERAL', 'Names', 'Columns', 'Pairs', 'Scales', 'Models', 'Words',
-           'Column', 'Name', 'Model', 'Text', 'Url', 'Texts', 'File', 'Folder', 'Integer', 'Count', 'Whole',
+           'Column', 'Name', 'ModelName', 'Text', 'Url', 'Texts', 'File', 'Folder', 'Integer', 'Count', 'Whole',
            'Probability', 'Share', 'Majority', 'Positive', 'Finite', 'AS_TEXT', 'FIRST_SHEET', 'FREE', 'Debug',
            'Resume', 'ONE_DEVICE', 'ANYWHERE', 'WRITTEN', 'OLD_OPTIONS', 'document', 'command', 'options', 'Output',
            'print_table', 'printed_for_programs', 'Sheet', 'Price', 'endpoint_of', 'print_estimate', 'print_spending',
@@ -164,7 +164,7 @@ Words = Annotated[list[str], Parameter(consume_multiple=(1, None))]  # As they a
 # %% ../../nbs/13_cli/03_command.ipynb #e1173127
 Column = Annotated[str, Parameter(metavar="COLUMN")]
 Name = Annotated[str, Parameter(metavar="NAME")]
-Model = Annotated[str, Parameter(metavar="MODEL")]
+ModelName = Annotated[str, Parameter(metavar="MODEL")]
 Text = Annotated[str, Parameter(metavar="TEXT")]
 Url = Annotated[str, Parameter(metavar="URL")]
 Texts = Annotated[str, Parameter(metavar="FILE|NAME:SPLIT:N")]

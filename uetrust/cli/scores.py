@@ -24,7 +24,7 @@ from uetrust.cli.command import (
     Debug,
     File,
     Integer,
-    Model,
+    ModelName,
     Models,
     Name,
     Names,
@@ -403,7 +403,7 @@ def judge_command(
     /,
     *,
     endpoint: Url,  # OpenAI-compatible server, up to and with /v1
-    model: Model,  # Name of the model on the server
+    model: ModelName,  # Name of the model on the server
     # What the judge is shown: nothing else, the reference, the source, or both
     families: Annotated[list[Literal[FAMILIES]], SEVERAL] = ("wi_in",),
     dims: Annotated[list[Literal[(*DIMENSIONS, "all")]], SEVERAL] = ("all",),  # What it judges

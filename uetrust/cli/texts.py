@@ -23,7 +23,7 @@ from uetrust.cli.command import (
     Device,
     Folder,
     Integer,
-    Model,
+    ModelName,
     Name,
     Placement,
     Positive,
@@ -94,7 +94,7 @@ def generate_command(
     /,
     *,
     # Checkpoint (folder, hub id, GGUF file, or a name as in `uetrust models`), or what a server calls it
-    model: Model,
+    model: ModelName,
     # bulletin:SPLIT:N, aeslc:SPLIT:N, xsum:SPLIT:N, cnndm:SPLIT:N, or a file with columns id and source
     data: Texts,
     revision: Name | None = None,  # Commit of the checkpoint
@@ -246,7 +246,7 @@ def read_command(
     bank: Folder | None = None,  # The bank, when the statistics go to a folder of their own
     /,
     *,
-    model: Model,  # Checkpoint that reads the texts, as for `bank generate`
+    model: ModelName,  # Checkpoint that reads the texts, as for `bank generate`
     data: Texts,  # The sources of the bank, as for `bank generate`
     # Which texts, after what, and what is kept
     read: Annotated[str, Parameter(choices=PASS_NAMES)] = "conditional",
@@ -342,8 +342,8 @@ def compare_command(
     folder: Folder,  # The bank
     /,
     *,
-    nli: Model | None = None,  # NLI model (folder or hub id)
-    encoder: Model | None = None,  # Sentence encoder (folder or hub id)
+    nli: ModelName | None = None,  # NLI model (folder or hub id)
+    encoder: ModelName | None = None,  # Sentence encoder (folder or hub id)
     where: Device = ONE_DEVICE,
 ):
     "Entailments, sentences and embeddings of a bank's texts, which semantic methods need."

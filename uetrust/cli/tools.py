@@ -19,7 +19,7 @@ from uetrust.cli.command import (
     File,
     Folder,
     Integer,
-    Model,
+    ModelName,
     Models,
     Name,
     Output,
@@ -83,7 +83,7 @@ def canaries_command(
     group="Score texts",
 )
 def serve_command(
-    folder: Model,  # Checkpoint (folder, hub id, GGUF file, or a name as in `uetrust models`)
+    folder: ModelName,  # Checkpoint (folder, hub id, GGUF file, or a name as in `uetrust models`)
     /,
     *,
     host: Name = "127.0.0.1",  # Address to listen at
