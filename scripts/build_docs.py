@@ -31,8 +31,13 @@ RUNS = (
 )
 
 FIRST = Path("lessons/1_basics/01_what_is_prr.ipynb")
-START = "index your_own_outputs change_one_thing teach_with_it where_things_are where_the_time_goes"
-START = [*START.split(), "what_is_promised"]  # In the order of a first visit, after FIRST
+START = "index findings install your_own_outputs generate_and_read change_one_thing teach_with_it"
+START = [
+    *START.split(),
+    "where_things_are",
+    "where_the_time_goes",
+    "what_is_promised",
+]  # In the order of a first visit, after FIRST
 
 
 # Notebooks

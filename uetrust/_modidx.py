@@ -326,8 +326,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                         'uetrust.core.arguments._Outputs': ('01_core/arguments.html#_outputs', 'uetrust/core/arguments.py'),
                                         'uetrust.core.arguments._are_pairs': ( '01_core/arguments.html#_are_pairs',
                                                                                'uetrust/core/arguments.py'),
-                                        'uetrust.core.arguments._are_ranges': ( '01_core/arguments.html#_are_ranges',
-                                                                                'uetrust/core/arguments.py'),
                                         'uetrust.core.arguments._are_whole': ( '01_core/arguments.html#_are_whole',
                                                                                'uetrust/core/arguments.py'),
                                         'uetrust.core.arguments._check_lengths': ( '01_core/arguments.html#_check_lengths',

@@ -74,7 +74,7 @@ def test_a_wrong_type_is_answered_in_one_line(calls, name, tmp_path, monkeypatch
     usual = str(error_of(function, given))  # 'None', or what it says where there is no server
     monkeypatch.chdir(tmp_path)
     for parameter, about in inspect.signature(function).parameters.items():
-        if about.kind == about.VAR_KEYWORD:
+        if about.kind in (about.VAR_KEYWORD, about.VAR_POSITIONAL):
             continue
         for kind, value in WRONG.items():
             error = error_of(function, given | {parameter: value})

@@ -18,7 +18,7 @@ SCORED = pd.DataFrame(dict(human=QUALITY, msp=FIRST, mte=SECOND))
 TEXTS = pd.DataFrame(
     dict(id=["a"], hypothesis=["It rained."], source=["It rained."], reference=["It rained."])
 )
-PREDICTED = dict(labels=QUALITY, metrics=pd.DataFrame(dict(judge=SECOND)))
+PREDICTED = dict(truth=QUALITY, metrics=pd.DataFrame(dict(judge=SECOND)))
 INTERVALS = pd.DataFrame(dict(label=["msp"], value=[0.4], lo=[0.2], hi=[0.6], group="XSum"))
 JUDGED = pd.DataFrame(dict(dataset=["a"] * 8 + ["b"] * 8, label=[1, 0] * 8, judge=QUALITY + FIRST))
 
@@ -27,12 +27,12 @@ def of_measures():
     "Calls of what evaluates scores and draws the result."
     tables = dict(quality=SCORED[["human"]], uncertainty=SCORED[["msp", "mte"]])
     matrices = dict(
-        zip(("first", "second", "human"), np.array([[QUALITY, FIRST], [FIRST, SECOND], [SECOND, QUALITY]]))
+        zip(("first", "second", "truth"), np.array([[QUALITY, FIRST], [FIRST, SECOND], [SECOND, QUALITY]]))
     )
     same = dict.fromkeys("augrc aurc prr prr_value rejection_curve".split(), PAIR)
     return same | dict(
         agreement=dict(table=SCORED),
-        audit=dict(df=SCORED, quality=["human"], uncertainty=["msp"]),
+        audit=dict(scores=SCORED, quality=["human"], uncertainty=["msp"]),
         auprc=LABELLED,
         auroc=LABELLED,
         benjamini_hochberg=dict(p=[0.1, 0.2]),

@@ -63,14 +63,17 @@ _NAMES = _Kind((Iterable,), "a name or a list of names", (bytes, Mapping, pd.Dat
 _KIND_OF_NAME = {
     name: kind
     for names, kind in {
-        "quality uncertainty first second human labels x y p probability": _SCORES,
+        "quality uncertainty first second truth x y p probability": _SCORES,
+        "audit.scores": _Kind(
+            (str, PathLike, Iterable), "a file, a table or a quality for each text", (Mapping,)
+        ),
         "prr_from_labels.metrics prr_difference_from_labels.metrics": _MAYBE_SCORES,
         "metrics methods confidence audit.quality audit.uncertainty": _NAMES,
         "summaries pairs extra_stats hidden expected_accuracy.metrics": _ITEMS,
         "samples": _Kind((Iterable,), "a list of names"),
         "path folder nb target cache data name": _KINDS[Path],
         "outputs": _Kind((_Outputs, str, PathLike), "a path, or what read_outputs returns"),
-        "clusters document": _LABELS,
+        "document": _LABELS,
         "class_weight": _Kind((Mapping, str), "a dictionary or 'balanced'"),
         "sd": _Kind((Real, pd.Series), "a number or a Series"),
         "seed": _Kind(
@@ -121,6 +124,8 @@ def _are_whole(value):
 
 
 def _is_range(value):
+    if isinstance(value, dict):
+        return all(isinstance(one, list | tuple) and _is_range(one) for one in value.values())
     return isinstance(value, str) or len(value) == 2 and all(isinstance(one, Real) for one in value)
 
 
@@ -131,12 +136,8 @@ def _is_dtype(value):
 def _is_weight(value):
     return value == "balanced" if isinstance(value, str) else True
 
-
-def _are_ranges(value):
-    return all(isinstance(one, list | tuple) and _is_range(one) for one in value.values())
-
 # %% ../../nbs/01_core/13_arguments.ipynb #f642f530
-_CONTENTS = dict.fromkeys("p x y human first second table".split(), (_without_words, "numbers"))
+_CONTENTS = dict.fromkeys("p x y first second table swap_test.truth".split(), (_without_words, "numbers"))
 _CONTENTS |= dict(
     pairs=(_are_pairs, "pairs of two texts"),
     questions=(_some_pairs, "one pair of a family and a dimension or more"),
@@ -144,8 +145,7 @@ _CONTENTS |= dict(
     members=(_are_whole, "whole numbers"),
     class_weight=(_is_weight, "a dictionary or 'balanced'"),
     dtype=(_is_dtype, "float32, bfloat16 or float16"),
-    scale=(_is_range, "its lowest and its highest value"),
-    scales=(_are_ranges, "for each metric its lowest and its highest value"),
+    scale=(_is_range, "its lowest and its highest value, for each metric where there are several"),
 )  # Parameter -> test of its value, what it must be
 
 # %% ../../nbs/01_core/13_arguments.ipynb #414f977c
@@ -176,13 +176,14 @@ def check_arguments(
     "Raise a ValueError for the first argument of a wrong type or content; a default is never wrong."
     for name, value in given.items():
         kinds = _kinds(parameters[name], function)
-        if not kinds or value is parameters[name].default:
+        optional = parameters[name].default is None or NoneType in _classes(parameters[name].annotation)
+        if not kinds or value is parameters[name].default or value is None and optional:
             continue
         if not any(isinstance(value, kind.types) and not isinstance(value, kind.never) for kind in kinds):
             words = " or ".join(dict.fromkeys(kind.words for kind in kinds))
-            more = " or None" if parameters[name].default is None else ""
+            more = " or None" if optional else ""
             raise ValueError(f"{name} must be {words}{more}, got {_shown(value)}")
-        is_right, words = _CONTENTS.get(name, (None, ""))
+        is_right, words = _CONTENTS.get(f"{function}.{name}", _CONTENTS.get(name, (None, "")))
         if is_right and value is not None and not is_right(value):
             raise ValueError(f"{name} must be {words}, got {_shown(value)}")
     _check_lengths(given)

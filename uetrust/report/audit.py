@@ -383,7 +383,7 @@ def _used_of(scores, values, columns):  # `UsedColumns` of values or of a table,
         columns = columns | dict(quality=(), uncertainty=())
     names = values and (_is_names(values[0]) or len(columns["quality"]) or len(columns["uncertainty"]))
     if len(values) > 1 or names or not (values or isinstance(scores, (pd.DataFrame, dict))):
-        raise ValueError(NEW_CALL)
+        raise ValueError(f"scores and what follows do not go together: {NEW_CALL}")
     if values:
         table, *kinds = _joined(scores, values[0])
         columns = columns | dict(zip(("quality", "uncertainty"), kinds))
