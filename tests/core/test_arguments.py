@@ -1,12 +1,10 @@
 """Types of arguments: what is refused, and in which words."""
 
-from inspect import signature
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.core.arguments import check_arguments, checks_arguments, of_missing_package
+from uetrust.core.arguments import check_arguments, checks_arguments, of_missing_package, wanted_arguments
 
 
 @checks_arguments
@@ -51,7 +49,7 @@ def test_what_works_is_passed_on(given):
         (dict(quality=[1], area=3), "area must be a text, got 3 (int)"),
         (dict(quality=[1], draws="many"), "draws must be a whole number or None, got 'many' (str)"),
         (dict(quality=[1], table=[1]), "table must be a DataFrame or None, got [1] (list)"),
-        (dict(quality=[1], seed="x"), "seed must be a whole number or a generator, got 'x' (str)"),
+        (dict(quality=[1], seed="x"), "seed must be an integer or a generator, got 'x' (str)"),
         (dict(quality=[1], uncertainty=[1, 2]), "in each list: quality has 1, uncertainty has 2"),
         (dict(quality=[1], table=pd.DataFrame(dict(a=["x"]))), "table must be numbers, got a DataFrame with"),
         (
@@ -90,7 +88,7 @@ def test_a_default_is_never_wrong():
     def odd(quality: str = 3):
         return quality
 
-    check_arguments("odd", signature(odd).parameters, dict(quality=3))
+    check_arguments(wanted_arguments(odd), dict(quality=3))
 
 
 def test_a_missing_package_is_named_with_its_remedy():
