@@ -174,11 +174,9 @@ def inline(text):
 @pytest.mark.parametrize("line", [line for text in TEXTS.values() for line in inline(text)])
 def test_a_command_within_a_sentence_is_one_that_the_parser_takes(line):
     words = shlex.split(re.sub(r"\bFILE\b", "x.csv", line))[1:]
-    named = words[1] if words[0] == "bank" and len(words) == 2 else words[0]
-    if words in ([named], ["bank", named]):
-        assert (
-            named in (APP["bank"] if words[0] == "bank" and len(words) == 2 else APP) or named == "--version"
-        )
+    group, names = (APP["bank"], words[1:]) if words[0] == "bank" else (APP, words)
+    if len(names) == 1:
+        assert names[0] in group or names[0] == "--version"
     else:
         APP.parse_args(words, exit_on_error=False, print_error=False)
 
