@@ -166,8 +166,8 @@ def test_a_generator_like_another_has_its_settings_where_it_has_none(here):
         (
             "lost",
             LookupError,
-            r"\[generator.lost\] is like 'nobody': settings.ini has no generator 'nobody'; it has "
-            r"\['writer', ",
+            r"\[generator.lost\] is like 'nobody': settings.ini has no generator 'nobody'. No name is near. "
+            r"It has \['writer', ",
         ),
         (
             "round",

@@ -27,7 +27,7 @@ def test_a_long_table_becomes_one_row_per_sample(tmp_path):
     [
         ("u\n1\n2\n", None, "has 2 samples; a ranking needs at least 3"),
         ("id,u\na,1\n,2\nc,3\n", "id", "'id' is empty in row 2; every sample needs a name"),
-        ("name,u\na,1\nb,2\nc,3\n", "nome", "has no column 'nome'. Did you mean ['name']? It has"),
+        ("name,u\na,1\nb,2\nc,3\n", "nome", "has no column 'nome'. Did you mean 'name'? It has"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_with_what_is_wrong(tmp_path, text, id, said):
