@@ -24,7 +24,7 @@ from uetrust.cli.command import (
 # %% ../../nbs/13_cli/06_pages.ipynb #81893846
 @command(
     "uetrust run nbs/experiments/people/01_human.ipynb runs/smoke/notebooks/human.ipynb profile=smoke",
-    "uetrust run nbs/lessons/1_basics/01_what_is_prr.ipynb runs/what_is_prr.ipynb",
+    "uetrust run nbs/experiments/people/01_human.ipynb human.ipynb profile=smoke out=mine",
     group="Project",
 )
 def run_command(
