@@ -64,7 +64,7 @@ def a_parameter_of(folder, pair):
     return [*notebook(folder), pair]
 
 
-@fault("error", "'nubmer'", "did you mean 'number'", limit=SLOW)
+@fault("error", "'nubmer'", "Did you mean 'number'", limit=SLOW)
 def a_parameter_that_it_does_not_have(folder):
     return [*notebook(folder), "nubmer=3"]
 
