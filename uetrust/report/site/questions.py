@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from ...core.settings import root
+from ...core.tables import with_interval
 from ...papers.bulletins.world import WORLD_LIMIT
 from ...papers.people.faithbench import FAITHBENCH_LIMIT
 from ...papers.people.overview import CHOSEN_BY, stored_overview
@@ -26,12 +27,12 @@ def trust_sentences(
     "Whether the number that judges an uncertainty score can be trusted."
     answers = overview[overview["kind"] == "answers"].pivot(index="label", columns="series")
     system = (answers["value", "token F1"] - answers["value", "people"]).idxmax()
-    by_metric, by_people = (answers.loc[system, ("value", judge)] for judge in ("token F1", "people"))
+    judged = answers.loc[system].unstack(0)
+    by_metric, by_people = (with_interval(judged.loc[judge]) for judge in ("token F1", "people"))
     found = [
-        f"Not by itself: the same score has a PRR of {by_metric:.2f} by a metric and {by_people:.2f} by "
-        f"people.",
-        f"The score is the length of an answer by {system}, and the metric is token F1 "
-        f"({answers.loc[system, ('n', 'people')]:,.0f} questions).",
+        "Not by itself: a metric can make an uncertainty score look good that is poor by people.",
+        f"The length of an answer by {system} has a PRR of {by_metric} by token F1 and of {by_people} by "
+        f"people ({judged.loc['people', 'n']:,.0f} questions).",
     ]
     if definitions is not None:
         values = definitions.select_dtypes("number")
@@ -47,19 +48,18 @@ def metric_sentences(
     overview: pd.DataFrame,  # What people say of four kinds of outputs, from `people_overview`
 ) -> list:  # Sentences, the claim first
     "Which metrics choose the methods that people would choose."
-    rows = overview.set_index(["kind", "label", "series"])["value"]
-    people, metrics, chance = (rows["translations", label, "chosen by"] for label in CHOSEN_BY.values())
-    kept = (chance - metrics) / (chance - people)
-    overlap, entailed = (
-        rows["summaries", name, "faithful to the article"] for name in ("ROUGE-1", "entailment")
-    )
-    texts = overview.loc[overview["kind"] == "summaries", "n"].max()
+    rows = overview.set_index(["kind", "label", "series"])
+    losses = [rows.loc[("translations", label, "chosen by")] for label in CHOSEN_BY.values()]
+    people, metrics, chance = (with_interval(loss, 3) for loss in losses)
+    better = "better" if losses[1].hi < losses[2].lo else "not clearly better"
+    faithful = rows.xs("faithful to the article", level="series").loc["summaries"]
+    overlap, entailed = (with_interval(faithful.loc[name]) for name in ("ROUGE-1", "entailment"))
     return [
-        f"None fully: on translations a choice by metrics keeps {kept:.0%} of what people gain over chance.",
-        f"With 100 translations the chosen method loses {people:.3f} PRR when people choose, {metrics:.3f} "
-        f"when metrics do, and {chance:.3f} when chance does.",
-        f"Whether a summary is faithful is better told by entailment than by overlap: their Spearman "
-        f"correlations with people are {entailed:.2f} and {overlap:.2f} (n = {texts:,.0f}).",
+        f"None fully: on translations a method that metrics choose is {better} than one that chance chooses.",
+        f"With 100 translations the chosen method loses {people} PRR when people choose, {metrics} when "
+        f"metrics do, and {chance} when chance does.",
+        f"Entailment says more than overlap about whether a summary is faithful: its Spearman correlation "
+        f"with people is {entailed}, that of ROUGE-1 {overlap} (n = {faithful['n'].max():,.0f}).",
     ]
 
 # %% ../../../nbs/11_report/14_site/00_questions.ipynb #25eefb8c
@@ -69,16 +69,15 @@ def size_sentences(
 ) -> list:  # Sentences, the claim first
     "How many texts a study needs to choose a method, and to name the best."
     own = regret[(regret["pair"] == "pooled") & (regret["metric"] == "people") & regret["held_out"]]
-    loss = own.set_index("n")["value"]
-    small, large = loss[100], loss[1000]
-    choice = f"with 100 translations the choice by people loses {small:.3f} PRR, with 1,000 {large:.3f}."
+    small, large = (with_interval(own.set_index("n").loc[n], 3) for n in (100, 1000))
+    choice = f"with 100 translations the choice by people loses {small} PRR, with 1,000 {large}."
     if sets is None:
-        return [f"Hundreds to choose a method well: {choice}"]
+        return ["Hundreds to choose a method well.", choice[0].upper() + choice[1:]]
     most = sets["n"].max()
     left = sets.loc[sets["n"] == most, "in_set"]
     return [
-        f"Hundreds to choose well, thousands to name the best: with {most:,} synthetic texts {left.min()} to "
-        f"{left.max()} of {sets['methods'].max()} methods could still be the best.",
+        f"Hundreds to choose well, and {most:,} do not name the best: on synthetic texts {left.min()} to "
+        f"{left.max()} of {sets['methods'].max()} methods remain.",
         choice[0].upper() + choice[1:],
     ]
 
