@@ -276,7 +276,7 @@ def assert_people_are_shown(at, profile, said):
     "The first page has the figure of this run; what is missing is said in short lines"
     report = at / "runs" / profile / "report"
     first = (report / "index.html").read_text()
-    opening = first[first.index('<section class="opening">') : first.index("<h2>Ways on</h2>")]
+    opening = first[first.index('<section class="opening">') : first.index('<h2 id="start">')]
     assert "<figure" in opening and "Not shown" not in opening
     assert (at / "runs" / profile / "figures" / "people_overview.png").stat().st_size > 10_000
     pages = [line for page in report.glob("*.html") for line in missing_lines(page.read_text())]

@@ -473,7 +473,7 @@ def test_the_page_reads_a_finished_paper_profile(tmp_path, monkeypatch):
     space = {}
     for cell in nbformat.read(ROOT / "nbs/experiments/he2024/04_against_print.ipynb", 4).cells:
         if cell.cell_type == "code":
-            exec(cell.source.replace('profile = "smoke"', 'profile = "paper"'), space)
+            exec(cell.source.replace('profile = "demo"', 'profile = "paper"'), space)
     report = json.loads((tmp_path / "paper" / "pages" / "against_print.json").read_text())
     text = " ".join(report["text"])
     assert (

@@ -137,7 +137,7 @@ def test_the_page_runs_without_the_package_and_says_so(tmp_path):
     (tmp_path / "data").symlink_to(root() / "data")
     at = tmp_path / "runs" / "smoke"
     notebook, target = "nbs/experiments/people/02_summeval.ipynb", str(at / "notebooks" / "summeval.ipynb")
-    given = dict(documents=3, draws=8, package="no_such_package")
+    given = dict(profile="smoke", documents=3, draws=8, package="no_such_package")
     code = (
         f"from uetrust.cli.notebooks import run_notebook; run_notebook({notebook!r}, {target!r}, {given!r})"
     )
