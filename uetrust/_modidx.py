@@ -769,6 +769,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.core.tables.with_interval': ('01_core/tables.html#with_interval', 'uetrust/core/tables.py'),
                                      'uetrust.core.tables.write_table': ('01_core/tables.html#write_table', 'uetrust/core/tables.py')},
             'uetrust.core.terminal': { 'uetrust.core.terminal._cell': ('01_core/terminal.html#_cell', 'uetrust/core/terminal.py'),
+                                       'uetrust.core.terminal._fixed': ('01_core/terminal.html#_fixed', 'uetrust/core/terminal.py'),
                                        'uetrust.core.terminal._folded': ('01_core/terminal.html#_folded', 'uetrust/core/terminal.py'),
                                        'uetrust.core.terminal.table_text': ('01_core/terminal.html#table_text', 'uetrust/core/terminal.py'),
                                        'uetrust.core.terminal.terminal_width': ( '01_core/terminal.html#terminal_width',

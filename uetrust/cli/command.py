@@ -708,7 +708,7 @@ def _usual_option(
     words = [usual.get(word), one, usual.get(one), KINDS_OF_SCORES.get(one)]
     return next((f"--{word}" for word in words if f"--{word}" in options), None)
 
-
+# %% ../../nbs/13_cli/03_command.ipynb #6ac9ce77
 def _meant_options(error):  # {typed word: option of the command}, for an error of the parser
     if isinstance(error, UnknownOptionError):
         typed, arguments = [error.token.keyword or error.token.value], error.argument_collection
