@@ -183,7 +183,6 @@ PRINTED_MODELS = {  # Paper -> generator, reader, group of metrics or step of a 
         "mnli": "roberta-large-mnli",
         "summac": "tals/albert-xlarge-vitaminc-mnli",
     },
-    "Narcissism": {name: model.checkpoint for name, model in NARCISSISM_MODELS.items()},
     "Schroedinger's Threshold": {
         "summac": "tals/albert-xlarge-vitaminc-mnli",
         "bart": "facebook/bart-large-cnn",
@@ -457,7 +456,6 @@ def _ice_cells(options, models):  # As `_fflm_cells`
 def _narcissism_cells(options, models):  # As `_fflm_cells`
     made = {name.partition("--")[2] for name in options.get("cross_evaluation", "").split()}
     benchmarks = dict(zip((3, 2), options.get("human_benchmarks", "").split()))
-    used = {name: generator_settings(name).model for name in made}
 
     def missing(cell, name):
         if cell.table == 1:
@@ -471,8 +469,7 @@ def _narcissism_cells(options, models):  # As `_fflm_cells`
     def found(cell):
         name = cell.row if cell.row in NARCISSISM_MODELS else cell.column
         why = missing(cell, name)
-        printed = PRINTED_MODELS["Narcissism"].get(name)
-        return _Cell([why] * bool(why), [] if why else _replaced_model(used[name], printed))
+        return _Cell([why] * bool(why), [])  # A generator of this name has the weights of the study
 
     return found
 
