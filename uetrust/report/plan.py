@@ -123,6 +123,15 @@ def _models_of_plan(
     "Models behind the quality metrics of a bank."
     return with_judge_server(metric_models(plan.metric_models), plan.folder / "quality" / "replies.sqlite")
 
+# %% ../../nbs/11_report/07_plan.ipynb #b0b737a1
+def _number_of(data):  # Sources of 'xsum:test:11334' or of a file
+    from uetrust.data.datasets import load_samples
+
+    if not data:
+        return 0
+    number = data.rpartition(":")[2]
+    return int(number) if number.isdigit() else len(load_samples(data))
+
 # %% ../../nbs/11_report/07_plan.ipynb #a85b8d75
 CELL_STATES = dict(
     equal="the same model, data, wording and settings as the paper prints",
@@ -651,15 +660,6 @@ class _BankWork(NamedTuple):
     disk: float  # Bytes
 
 # %% ../../nbs/11_report/07_plan.ipynb #ba0d288e-1
-def _number_of(data):  # Sources of 'xsum:test:11334' or of a file
-    from uetrust.data.datasets import load_samples
-
-    if not data:
-        return 0
-    number = data.rpartition(":")[2]
-    return int(number) if number.isdigit() else len(load_samples(data))
-
-
 def _scale(costs, n):
     return {name: cost.times(n) for name, cost in costs.items()}
 

@@ -285,7 +285,7 @@ def check_shown_texts(
                     "there: fill it in, or leave the row out"
                 )
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-1
+# %% ../../nbs/08_statistics/11_judges.ipynb #e6c531e6
 def _request_fields(endpoint, variant, top):
     "Fields of a request beside its texts; with the released wording those of the release."
     fields = dict(n=1, max_tokens=16, temperature=0)
@@ -297,7 +297,7 @@ def _request_fields(endpoint, variant, top):
         fields |= dict(logprobs=True, top_logprobs=top) if endpoint.chat else dict(logprobs=top)
     return dict(model=endpoint.model) | fields
 
-
+# %% ../../nbs/08_statistics/11_judges.ipynb #48508197-1
 def judge_requests(
     endpoint: Endpoint,  # The judge
     family: str,  # Of `PROMPT_FAMILIES`
