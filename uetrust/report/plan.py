@@ -123,15 +123,6 @@ def _models_of_plan(
     "Models behind the quality metrics of a bank."
     return with_judge_server(metric_models(plan.metric_models), plan.folder / "quality" / "replies.sqlite")
 
-# %% ../../nbs/11_report/07_plan.ipynb #b0b737a1
-def _number_of(data):  # Sources of 'xsum:test:11334' or of a file
-    from uetrust.data.datasets import load_samples
-
-    if not data:
-        return 0
-    number = data.rpartition(":")[2]
-    return int(number) if number.isdigit() else len(load_samples(data))
-
 # %% ../../nbs/11_report/07_plan.ipynb #a85b8d75
 CELL_STATES = dict(
     equal="the same model, data, wording and settings as the paper prints",
@@ -326,8 +317,9 @@ def _text_cell(plan, dataset, generator):  # `_Cell` of the texts of a bank, in 
     if name != dataset.lower():
         state = "stand_in" if name in MADE_DATASETS else "substitute"
         replaced.append(_Replaced(state, f"{name} in place of {dataset}"))
-    elif (n := _number_of(plan.data)) != (all_texts := DATASET_SIZES[dataset]):
-        replaced.append(_Replaced("substitute", f"{n:,} texts of {dataset} in place of {all_texts:,}"))
+    elif (given := plan.data.split(":")[2:3]) != [str(DATASET_SIZES[dataset])]:
+        what = f"{preview(given)} texts of {dataset} in place of {DATASET_SIZES[dataset]:,}"
+        replaced.append(_Replaced("substitute", what))
     if dataset == "TofuEval" and not copied:
         replaced.append(_Replaced("substitute", "newly generated texts in place of TofuEval's own"))
     if not copied:
@@ -660,6 +652,15 @@ class _BankWork(NamedTuple):
     disk: float  # Bytes
 
 # %% ../../nbs/11_report/07_plan.ipynb #ba0d288e-1
+def _number_of(data):  # Sources of 'xsum:test:11334' or of a file
+    from uetrust.data.datasets import load_samples
+
+    if not data:
+        return 0
+    number = data.rpartition(":")[2]
+    return int(number) if number.isdigit() else len(load_samples(data))
+
+
 def _scale(costs, n):
     return {name: cost.times(n) for name, cost in costs.items()}
 
