@@ -197,12 +197,11 @@ def test_a_reader_that_the_repository_trained_is_a_stand_in(capsys, change):
     assert found["stand_in"] > 0 and sum(found.values()) == 850
 
 
-def test_an_evaluator_that_is_not_named_is_not_at_hand(capsys, change):
-    whole, _ = states(capsys, "narcissism")
-    change(" cnndm--GPT2 ", " ")
-    change(" xsum--GPT2 ", " ")
+def test_a_benchmark_that_is_not_named_is_not_at_hand(capsys, change):
+    assert states(capsys, "narcissism")[0]["equal"] == 72
+    change("human_benchmarks = summeval rose", "human_benchmarks = summeval")
     found, _ = states(capsys, "narcissism")
-    assert found["equal"] == whole["equal"] - 4 == 68 and found["not_at_hand"] == 32
+    assert (found["equal"], found["not_at_hand"]) == (36, 64)
 
 
 def test_banks_of_the_repository_are_stand_ins(capsys):
