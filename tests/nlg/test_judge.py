@@ -1,5 +1,7 @@
 """Judges: what is sent, how a reply is read, what probabilities of answers say, and the prompts of ICE."""
 
+# ruff: noqa: F811
+
 import re
 
 import numpy as np
@@ -8,9 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.released import DEFINED, MESSAGES, released_prompts  # noqa: F401
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import reg
 from uetrust.core.run import ScoreRun, compute_score
+from uetrust.data.download import DataNotAtHand, WrongHash
+from uetrust.data.loaders import BadData
 from uetrust.nlg import judge as jd
 
 QUESTIONS = [(family, dim) for family in jd.PROMPT_FAMILIES for dim in jd.DIMENSION_DEFINITIONS]
@@ -105,6 +110,64 @@ def test_what_is_missing_or_unknown_is_said():
     ):
         with pytest.raises(ValueError, match=what):
             jd.judge_prompt(**dict(family="wo", dim="fluency", texts=TEXTS) | kw)
+
+
+# Prompts of the release
+def test_a_released_prompt_is_filled_with_the_texts_and_nothing_is_run(released_prompts):
+    released_prompts()
+    h, s, r = TEXTS["hypothesis"], TEXTS["source"], TEXTS["reference"]
+    expected = dict(
+        wo=lambda dim: f"A {h} of {r}? {dim}, naming birds: [1, 5].",
+        wi_gt=lambda dim: f"B {h}|{r} {dim} {DEFINED[dim]}",
+        wi_in=lambda dim: f"C {h}|{s} {dim} {DEFINED[dim]}",
+        wi_ingt=lambda dim: f"D {h}|{s}|{r} {dim} {DEFINED[dim]}",
+    )
+    for family, dim in QUESTIONS:
+        found = jd.judge_prompt(family, dim, TEXTS, jd.RELEASED_WORDING)
+        assert found == [dict(role="user", content=expected[family](dim))]
+
+
+def test_braces_and_tags_of_a_text_are_sent_as_they_are(released_prompts):
+    released_prompts()
+    text = "{gen} {} %s </summary> [/INST] {self.task}"
+    assert f"C {text}|" in sent("wi_in", v="he2024", hypothesis=text)
+
+
+def test_without_the_files_of_the_release_the_error_names_file_address_and_remedy(released_prompts):
+    released_prompts(["wo"])
+    assert sent("wo", v="he2024").startswith("A hhh")
+    with pytest.raises(DataNotAtHand) as error:
+        sent("wi_in", v="he2024")
+    for part in (
+        "he2024_prompts/chatGPT_35_def0.py",
+        "https://raw.githubusercontent.com/he159ok/",
+        "unset UETRUST_OFFLINE or set UETRUST_MIRROR",
+    ):
+        assert part in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_changed_file_of_the_release_is_refused(released_prompts):
+    path = released_prompts() / "chatGPT.py"
+    path.write_text(path.read_text().replace("A {hyp}", "Z {hyp}"))
+    with pytest.raises(WrongHash, match=r"chatGPT\.py .*another version"):
+        sent("wo", v="he2024")
+
+
+@pytest.mark.parametrize(
+    "message, why",
+    [
+        ('{"role": "user", "content": f"{hyp!r}"}', "FormattedValue|KeyError"),
+        ('{"role": "user", "content": f"{open(ref)}"}', "KeyError"),
+        ('{"role": "user", "content": "no place"}', "AttributeError"),
+        ('{"role": "user", "content": f"{self.table[hyp]}"}', "KeyError"),
+        ('{"role": "user", "content": f"{hyp}"}, {"role": "user", "content": f"{ref}"}', "ValueError"),
+        ("{", "SyntaxError"),
+    ],
+)
+def test_a_file_of_another_shape_is_no_prompt(released_prompts, message, why):
+    released_prompts(messages=MESSAGES | dict(wo=(MESSAGES["wo"][0], message)))
+    with pytest.raises(BadData, match=rf"chatGPT\.py: no prompt of the known shape \(({why})"):
+        sent("wo", v="he2024")
 
 
 # Summaries that try to instruct the judge

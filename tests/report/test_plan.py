@@ -3,15 +3,57 @@
 # ruff: noqa: F811
 
 import json
+from dataclasses import replace
+from itertools import chain
 
 import pytest
 
 from tests.helpers.plan import offline  # noqa: F401
+from tests.helpers.released import released_prompts  # noqa: F401
 from uetrust.cli.cli import main
+from uetrust.core import settings
 from uetrust.nlg.judge import DIMENSION_DEFINITIONS, PROMPT_FAMILIES, judge_prompt
 from uetrust.papers.he2024.own_tables import REGISTERED_METRICS
 from uetrust.report import plan as p
 from uetrust.scoring.costs import TOKENS_PER_WORD, dataset_lengths
+
+PRINTED = dict(paper=960, ice=72, fflm=850, narcissism=100, threshold=959)  # Profile -> numbers of its paper
+
+
+@pytest.fixture
+def project(tmp_path):
+    "A checkout with the notebooks and data of this one, and settings of its own"
+    for name in ("nbs", "data"):
+        (tmp_path / name).symlink_to(settings.root() / name)
+    (tmp_path / "settings.ini").write_text((settings.root() / "settings.ini").read_text())
+    return tmp_path
+
+
+@pytest.fixture
+def change(here):
+    "A function that changes a text of settings.ini"
+
+    def changed(old, new):
+        path = here / "settings.ini"
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+        settings._read.cache_clear()
+
+    return changed
+
+
+def states(capsys, profile):
+    found = json.loads(printed(capsys, profile, "--json"))
+    return {state: found[state] for state in p.CELL_STATES}, {
+        entry["what"]: entry["cells"] for entry in found["replaced"]
+    }
+
+
+def lay(folder, *names):
+    "Empty files in place of those that are fetched by hand"
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
 
 
 def printed(capsys, *words):
@@ -19,10 +61,10 @@ def printed(capsys, *words):
     return capsys.readouterr().out
 
 
-def test_the_profile_paper_fills_every_cell_of_tables_3_to_9(capsys):
+def test_the_profile_paper_has_all_metrics_methods_and_texts(capsys):
     found = json.loads(printed(capsys, "paper", "--json"))
     assert found["metrics"] == list(REGISTERED_METRICS) and len(found["methods"]) == 14
-    assert (found["cells_filled"], found["cells"]) == (960, 960) and not found["stand_ins"]
+    assert found["cells"] == 960 and not found["stand_ins"]
     assert [bank["sources"] for bank in found["banks"]] == [1906] * 3 + [11334] * 3 + [100]
     servers = {server["name"]: server for server in found["servers"]}
     assert servers["gpt-judge"]["requests"] == 20 * (3 * 1906 + 3 * 11334 + 100)
@@ -30,30 +72,147 @@ def test_the_profile_paper_fills_every_cell_of_tables_3_to_9(capsys):
     assert llama["gated"] and not llama["at_hand"] and llama["bytes"] == 2 * 6738 * 10**6
 
 
-def test_a_profile_without_a_judge_fills_no_judged_cell(monkeypatch):
+@pytest.mark.parametrize("profile", PRINTED)
+def test_every_printed_number_has_one_state_and_its_tables_sum_up(profile, capsys):
+    found = json.loads(printed(capsys, profile, "--json"))
+    tables = found["tables"] + found["other_papers"]
+    assert sum(found[state] for state in p.CELL_STATES) == found["cells"] == PRINTED[profile]
+    for state in p.CELL_STATES:
+        assert sum(table[state] for table in tables) == found[state]
+    lacking = {state: n for state, n in found.items() if state in p.CELL_STATES and n}
+    text = printed(capsys, profile)
+    for state, n in lacking.items():
+        assert f"  {state} {n:,}: {p.CELL_STATES[state]}\n" in text
+    for entry in found["replaced"]:
+        assert f"    {entry['what']} ({entry['cells']:,})\n" in text
+    assert all(table["lacking"] for table in tables if table["not_at_hand"])
+    assert "filled" not in text and "cells_filled" not in found
+
+
+def test_a_profile_without_a_judge_has_no_judged_cell():
     plan = p.bank_plan("paper", "aeslc--gpt-3.5")
     unjudged = plan.__class__(**plan.__dict__ | dict(metric_models=plan.metric_models[:-1]))
     cells = p._fillable_cells({"aeslc--gpt-3.5": unjudged}).query("table == 'T5'")
-    assert set(cells.loc[~cells["filled"], "row"].str.partition("-GPT")[0]) == {
-        "wo",
-        "wi-gt",
-        "wi-in",
-        "wi-ingt",
-    }
-    assert cells.loc[~cells["filled"], "why"].str.contains("a model for 'judge'").all()
+    lost = cells[cells["state"] == "not_at_hand"]
+    assert set(lost["row"].str.partition("-GPT")[0]) == {"wo", "wi-gt", "wi-in", "wi-ingt"}
+    assert lost["why"].str.contains("a model for 'judge'").all()
+
+
+def test_without_the_released_prompts_the_judged_cells_have_own_words(capsys, here, released_prompts):
+    folder = released_prompts()
+    lay(folder.parent, "mediasum/news_dialogue.json")
+    whole, _ = states(capsys, "paper")
+    for path in folder.iterdir():
+        path.unlink()
+    without, replaced = states(capsys, "paper")
+    assert whole["own_wording"] == whole["not_at_hand"] == 0 and without["own_wording"] == 510
+    assert sum(whole.values()) == sum(without.values()) == 960
+    assert whole["equal"] - without["equal"] + whole["substitute"] - without["substitute"] == 510
+    assert replaced["he2024_prompts/chatGPT.py is not at hand: a run fetches it, or stops"] == 190
+    released_prompts(["wo"])
+    assert states(capsys, "paper")[0]["own_wording"] == 510 - 190
+
+
+def test_another_wording_is_our_own(capsys, change, released_prompts):
+    released_prompts()
+    equal = states(capsys, "paper")[0]["equal"]
+    change("judge=server:gpt-judge,he2024", "judge=server:gpt-judge")
+    own, replaced = states(capsys, "paper")
+    assert own["own_wording"] == 490 and own["equal"] < equal  # The 20 others lack their dialogues
+    assert replaced["the wording texts_first in place of the released prompts"] == 510
 
 
 @pytest.mark.parametrize(
-    "profile,paper",
-    [("ice", "ICE"), ("fflm", "FFLM"), ("narcissism", "Narcissism"), ("threshold", "Schroedinger")],
+    "old, new, what, rows",
+    [
+        (
+            "like = gpt-3.5\nbudget = 400",
+            "like = gpt-4o-mini\nbudget = 400",
+            "gpt-4o-mini in place of gpt-3.5-turbo",
+            "-GPT-3.5",
+        ),
+        (
+            "summac_he2024=microsoft/deberta-base-mnli",
+            "summac_he2024=roberta-large-mnli",
+            "roberta-large-mnli in place of microsoft/deberta-base-mnli",
+            "SummaC",
+        ),
+        ("nli = microsoft/deberta-large-mnli", "nli = data/models/tiny-nli", "data/models/tiny-nli in", ""),
+        ("preset = he2024\np_true = he2024\npasses", "p_true = he2024\npasses", "decoding of", ""),
+        ("data = aeslc:test:1906", "data = aeslc:test:100", "100 texts of AESLC in place of 1,906", ""),
+    ],
 )
-def test_other_papers_say_which_of_their_cells_are_filled_and_why_not(profile, paper, capsys):
-    tables = json.loads(printed(capsys, profile, "--json"))["other_papers"]
-    assert all(
-        table["paper"].startswith(paper) and 0 <= table["filled"] <= table["cells"] for table in tables
+def test_a_replaced_model_makes_a_substitute_of_an_equal_number(
+    old, new, what, rows, capsys, change, released_prompts
+):
+    released_prompts()
+    before, _ = states(capsys, "paper")
+    change(old, new)
+    after, replaced = states(capsys, "paper")
+    assert (
+        sum(n for text, n in replaced.items() if text.startswith(what))
+        >= before["equal"] - after["equal"]
+        > 0
     )
-    assert 0 < sum(table["filled"] for table in tables) < sum(table["cells"] for table in tables)
-    assert all(table["lacking"] for table in tables if table["filled"] < table["cells"])
+    worse = "stand_in" if "tiny" in what else "substitute"
+    assert after[worse] > before[worse] and sum(after.values()) == 960
+    plans = {name: p.bank_plan("paper", name) for name in settings.profile_settings("paper").banks}
+    cells = p._fillable_cells(plans)
+    touched = cells[[any(entry.what.startswith(what) for entry in found) for found in cells["replaced"]]]
+    assert len(touched) and touched["row"].str.contains(rows).all()
+
+
+def test_newly_generated_texts_are_no_texts_of_tofueval(here, released_prompts):
+    released_prompts()
+    new = replace(p.bank_plan("paper", "aeslc--gpt-3.5"), dataset="tofueval", data="tofueval:all:100")
+
+    def found():
+        cells = p._fillable_cells({new.name: new}).query("table == 'T9'")
+        return cells["state"].value_counts().to_dict(), {entry.what for entry in chain(*cells["replaced"])}
+
+    assert found()[0] == dict(not_at_hand=60)
+    lay(here / "cache", "mediasum/news_dialogue.json")
+    assert found() == (dict(substitute=60), {"newly generated texts in place of TofuEval's own"})
+
+
+def test_opitz_numbers_of_anli_are_substitutes_where_the_sets_are_there(capsys, here, monkeypatch):
+    monkeypatch.setenv("UETRUST_CACHE", str(here / "cache"))
+    assert states(capsys, "threshold")[0]["not_at_hand"] == 959
+    lay(here / "cache", *(name for name in p.BENCHMARK_FILES if not name.startswith("true_scores")))
+    found, _ = states(capsys, "threshold")
+    assert found["equal"] + found["substitute"] == 301 and found["substitute"] == 43
+    cells = p._other_paper_cells("threshold")
+    assert set(cells.loc[cells["state"] == "substitute", "column"]) == {"ANLI"}
+    assert "QuestE" in "".join(cells.loc[cells["column"] == "AVG", "why"])
+
+
+def test_ice_has_another_judge_and_fflm_guesses_two_readers(capsys, here, monkeypatch):
+    found, replaced = states(capsys, "ice")
+    assert (found["substitute"], found["equal"]) == (16, 0)
+    assert replaced["meta-llama/Llama-3.1-8B in place of text-davinci-003"] == 16
+    monkeypatch.setenv("UETRUST_CACHE", str(here / "cache"))
+    lay(here / "cache", *p.BENCHMARK_FILES)
+    found, replaced = states(capsys, "fflm")
+    assert found["equal"] + found["substitute"] == 771
+    assert sum(replaced.values()) == found["substitute"] == 70 + 42
+
+
+def test_a_reader_that_the_repository_trained_is_a_stand_in(capsys, change):
+    change("huggyllama/llama-7b", "data/models/tiny-llama")
+    found, _ = states(capsys, "fflm")
+    assert found["stand_in"] > 0 and sum(found.values()) == 850
+
+
+def test_a_benchmark_that_is_not_named_is_not_at_hand(capsys, change):
+    assert states(capsys, "narcissism")[0]["equal"] == 72
+    change("human_benchmarks = summeval rose", "human_benchmarks = summeval")
+    found, _ = states(capsys, "narcissism")
+    assert (found["equal"], found["not_at_hand"]) == (36, 64)
+
+
+def test_banks_of_the_repository_are_stand_ins(capsys):
+    found, _ = states(capsys, "smoke")
+    assert found["equal"] == found["substitute"] == 0 < found["stand_in"]
 
 
 def test_what_is_not_to_be_had_is_listed_at_once(capsys):

@@ -1,5 +1,7 @@
 """A profile names a server as its judge, and a server may write what a checkpoint reads here."""
 
+# ruff: noqa: F811
+
 import json
 
 import numpy as np
@@ -8,9 +10,10 @@ import pytest
 
 from tests.helpers.profiles import INI
 from tests.helpers.readings import encoder
+from tests.helpers.released import released_prompts  # noqa: F401
 from tests.helpers.writers import SAMPLES, tiny
 from uetrust.core.store import Store
-from uetrust.scoring.cache import cached_metrics_of_bank
+from uetrust.scoring.cache import cached_metrics_of_bank, metric_models, models_about
 from uetrust.scoring.generators import generator_settings, with_judge_server
 from uetrust.scoring.methods import score_generations
 from uetrust.scoring.metrics import compute_metrics
@@ -112,6 +115,20 @@ def test_replies_of_a_judge_are_kept_beside_the_scores_and_not_asked_for_twice(h
     assert len(got) == 10
 
 
+def test_metric_models_name_the_wording_of_a_judge(here, monkeypatch, released_prompts):
+    released_prompts()
+    got, abouts = answered(monkeypatch, "Score 6.5"), []
+    for wording, strict in (("", 6.5), (",question_first", 6.5), (",he2024", 6.5)):
+        named = metric_models([f"judge=server:judge{wording}"])
+        models = with_judge_server(named, here / "both.sqlite")
+        table = compute_metrics(TEXTS, models, ASKED[:2], progress=False).table
+        values = table.groupby("name", sort=False)["value"].agg(list)
+        assert values[ASKED[0]] == [strict] * 3 and values[ASKED[1]] == [6] * 3
+        abouts.append(models_about(models)["judge"])
+    assert len(set(got)) == len(got) == 9, "each wording has requests of its own"
+    assert len(set(abouts)) == 3, "and scores of its own"
+
+
 def test_what_a_server_wrote_is_read_here_by_its_checkpoint(here):
     folder = run_pipeline("judged", "toy--read", progress=False)
     assert Store(folder / "texts", "bank").manifest()["about"]["generator"] == "read"
@@ -128,6 +145,8 @@ def test_what_a_server_wrote_is_read_here_by_its_checkpoint(here):
         (dict(judge="server:writer"), "its section needs endpoint or serve"),
         (dict(nli="server:judge"), "only a judge can be a server"),
         (dict(judge="server:nobody"), "no generator 'nobody'"),
+        (dict(judge=("server:judge", "mine")), "a judge has a wording, one of .*texts_first.*he2024"),
+        (dict(echo=("server:judge", "he2024")), "a judge has a wording"),
     ],
 )
 def test_a_judge_that_is_no_server_is_refused(here, models, says):

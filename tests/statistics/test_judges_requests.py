@@ -1,5 +1,7 @@
 """What a judge behind a server is asked, field by field, and how its replies are read."""
 
+# ruff: noqa: F811
+
 import json
 import math
 from contextlib import ExitStack
@@ -9,10 +11,11 @@ import pandas as pd
 import pytest
 
 from tests.helpers import endpoints as te
+from tests.helpers.released import DEFINED, released_prompts  # noqa: F401
 from uetrust.cli.cli import main
 from uetrust.core.checks import Undefined
 from uetrust.generation.endpoint import Endpoint, EndpointError, request_with_key
-from uetrust.nlg.judge import judge_prompt
+from uetrust.nlg.judge import JUDGE_SETTINGS_HE2024, judge_prompt
 from uetrust.nlg.likelihood import IN_OTHER_WORDS_TEMPLATE, TLDR_TEMPLATE
 from uetrust.scoring.generators import GeneratorSettings
 from uetrust.scoring.metrics import compute_metrics
@@ -72,6 +75,43 @@ def test_further_fields_are_added_and_null_removes_one():
     endpoint = Endpoint("http://127.0.0.1:9/v1", "toy", extra=dict(temperature=None, top_k=1))
     (found, _) = jg.judge_requests(endpoint, "wi_in", "consistency", TEXTS)
     assert found.body == dict(model="toy", n=1, max_tokens=16, top_k=1, messages=prompt(0))
+
+
+def test_the_released_wording_brings_the_settings_of_the_release(released_prompts):
+    released_prompts()
+    content = f"C Rain fell.|It rained. fluency {DEFINED['fluency']}"
+    first, _ = jg.judge_requests(CHAT, "wi_in", "fluency", TEXTS, "he2024")
+    message = dict(messages=[dict(role="user", content=content)])
+    assert first.body == JUDGE_SETTINGS_HE2024 | dict(model="toy") | message
+    first, _ = jg.judge_requests(PLAIN, "wi_in", "fluency", TEXTS, "he2024", top=5)
+    assert first.body == dict(model="toy", temperature=0, seed=42, logprobs=5, prompt=content)
+
+
+def test_the_command_asks_in_the_released_words_and_keeps_its_replies_apart(
+    served, released_prompts, tmp_path, capsys
+):
+    usage = dict(prompt_tokens=1, completion_tokens=1)
+    said = dict(C="Score 7.5 of 10", ours="8")
+
+    def reply(body):
+        released = body["messages"][0]["content"].startswith("C ")
+        return dict(choices=[dict(message=dict(content=said["C" if released else "ours"]))], usage=usage)
+
+    url, seen = served(reply)
+    TEXTS.to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "o.csv"
+    words = ["judge", str(tmp_path / "t.csv"), "--endpoint", url, "--model", "toy", "--dims", "fluency"]
+    words += ["--out", str(out)]
+    assert main([*words, "--wording", "he2024"]) == 2 and not seen
+    assert "chatGPT_35_def0.py: data not at hand" in capsys.readouterr().err
+    released_prompts()
+    for wording, value, requests in (("he2024", 7, 2), ("texts_first", 8, 4), ("he2024", 7, 4)):
+        assert main([*words, "--wording", wording]) == 0
+        table = pd.read_csv(out).set_index("name")
+        assert table.loc["judge_wi_in_fluency_he2024", "value"].tolist() == [value] * 2
+        assert len(seen) == requests and set(table["variant"]) == {wording}
+    assert "max_tokens" not in seen[0] and seen[0]["seed"] == 42 and seen[2]["max_tokens"] == 16
+    assert main([*words, "--variants", "he2024", "--max-tokens", "9"]) == 0 and seen[-1]["max_tokens"] == 9
 
 
 def test_an_ice_request_asks_for_five_tokens_and_their_alternatives():

@@ -95,7 +95,7 @@ def plan_command(
     json: bool = False,  # Print everything as JSON
     check: bool = False,  # Print nothing, and fail with a list when something that the run needs is missing
 ):
-    "What a profile would compute, which printed cells it fills, what it needs and costs; nothing is loaded."
+    "What a profile would compute, how near it comes to each printed number, what it needs and costs."
     import json as text
 
     from uetrust.cli.notebooks import profile_jobs

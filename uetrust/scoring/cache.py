@@ -287,7 +287,7 @@ def models_about(
 
     def known(model):
         if isinstance(model, JudgeServer):
-            return repr(model.generator)
+            return repr(model.generator) + f" {model.wording}" * (model.wording != "texts_first")
         return [weights_hash(part) for part in (model if isinstance(model, tuple) else (model,))]
 
     return {group: known(model) for group, model in models.items()}

@@ -31,6 +31,7 @@ from uetrust.core.settings import (
 )
 from ..data.datasets import dataset_problem
 from ..generation.decoding import Decoding, decoding_preset
+from ..nlg.judge import RELEASED_WORDING, WORDINGS
 from ..nlg.likelihood import FAMILY_SCORES, NARCISSISM_MODELS
 from .cache import metric_models
 from ..statistics.entry import TOKEN_INPUTS
@@ -451,17 +452,27 @@ def with_judge_server(
     models: dict,  # Models from `uetrust.scoring.cache.metric_models`
     replies,  # sqlite file of raw replies
 ) -> dict:  # Models for `uetrust.scoring.metrics.compute_metrics`
-    "Metric models in which server:NAME is the server of that section of settings.ini."
+    """Metric models in which server:NAME is the server of that section of settings.ini.
 
-    def resolved(group, checkpoint):
+    judge=server:NAME,WORDING names the wording of its questions: a key of `uetrust.nlg.judge.WORDINGS`, or
+    `RELEASED_WORDING`."""
+
+    wordings = [*WORDINGS, RELEASED_WORDING]
+
+    def resolved(group, given):
+        checkpoint, wording = given if isinstance(given, tuple) else (given, "")
         if not str(checkpoint).startswith(JUDGE_SERVER):
-            return checkpoint
+            return given
+        if wording and (group != "judge" or wording not in wordings):
+            raise ValueError(
+                f"metric_models {group}={checkpoint},{wording}: a judge has a wording, one of {wordings}"
+            )
         judge = generator_settings(checkpoint.removeprefix(JUDGE_SERVER))
         if group not in ("judge", "echo") or not judge.black_box:
             raise ValueError(
                 f"metric_models {group}={checkpoint}: only a judge can be a server, or echo, and its section "
                 f"needs endpoint or serve; write judge={JUDGE_SERVER}NAME, or name a checkpoint"
             )
-        return JudgeServer(judge, str(replies))
+        return JudgeServer(judge, str(replies), wording or "texts_first")
 
     return {group: resolved(group, checkpoint) for group, checkpoint in models.items()}

@@ -36,8 +36,10 @@ from uetrust.generation.endpoint import (
 )
 from uetrust.nlg.judge import (
     JUDGE_SCALES,
+    JUDGE_SETTINGS_HE2024,
     MIN_ANSWER_PROBABILITY,
     PROMPT_FAMILIES,
+    RELEASED_WORDING,
     ice_example_order,
     ice_prompt,
     judge_prompt,
@@ -283,13 +285,26 @@ def check_shown_texts(
                     "there: fill it in, or leave the row out"
                 )
 
+# %% ../../nbs/08_statistics/11_judges.ipynb #e6c531e6
+def _request_fields(endpoint, variant, top):
+    "Fields of a request beside its texts; with the released wording those of the release."
+    fields = dict(n=1, max_tokens=16, temperature=0)
+    if variant == RELEASED_WORDING:
+        sent = ("temperature", "seed")
+        fields = {name: JUDGE_SETTINGS_HE2024[name] for name in sent}
+        top = max(top, JUDGE_SETTINGS_HE2024["top_logprobs"])
+    if top:
+        fields |= dict(logprobs=True, top_logprobs=top) if endpoint.chat else dict(logprobs=top)
+    return dict(model=endpoint.model) | fields
+
 # %% ../../nbs/08_statistics/11_judges.ipynb #48508197-1
 def judge_requests(
     endpoint: Endpoint,  # The judge
     family: str,  # Of `PROMPT_FAMILIES`
     dim: str,  # Of `DEFINITIONS`
     texts: pd.DataFrame,  # id, hypothesis, source, reference, as far as the family shows them
-    variant: str = "texts_first",  # Wording
+    # Wording; `uetrust.nlg.judge.RELEASED_WORDING` brings the settings of the release: no limit of tokens
+    variant: str = "texts_first",
     top: int = 0,  # Number of likeliest tokens to request at the first position; 0 requests none
 ) -> list:  # One request per text, in order
     "Requests to a judge about every text."
@@ -297,9 +312,7 @@ def judge_requests(
         raise ValueError(
             f"top (--top) is a number from 0 to {MOST_LIKELIEST}: servers give no more; got {top}"
         )
-    options = dict(model=endpoint.model, n=1, max_tokens=16, temperature=0)
-    if top:
-        options |= dict(logprobs=True, top_logprobs=top) if endpoint.chat else dict(logprobs=top)
+    options = _request_fields(endpoint, variant, top)
 
     def body(item):
         shown = {name: getattr(item, name, None) for name in PROMPT_FAMILIES[family].shown}
@@ -500,6 +513,7 @@ class JudgeServer:
 
     generator: object  # Section [generator.NAME] of settings.ini with an endpoint, or a checkpoint to serve
     replies: str  # sqlite file of raw replies
+    wording: str = "texts_first"  # Key of `uetrust.nlg.judge.WORDINGS`, or `RELEASED_WORDING`
 
     @property
     def name(self) -> str:
@@ -534,9 +548,11 @@ def server_judge_statistics(
     frame = pd.DataFrame(texts).assign(id=range(1, len(texts["hypothesis"]) + 1))
     with open_endpoint(judge.generator) as endpoint:
         ask = _ask_everything(
-            endpoint, questions, frame, judge.replies, ("texts_first",), 0, sys.stderr.isatty()
+            endpoint, questions, frame, judge.replies, (judge.wording,), 0, sys.stderr.isatty()
         )
-        statistics, refused = remote_judge_statistics(endpoint, questions, frame, judge.replies, ask=ask)
+        statistics, refused = remote_judge_statistics(
+            endpoint, questions, frame, judge.replies, judge.wording, ask=ask
+        )
     return {
         name: _replies_or_reasons(replies, refused[name.removeprefix("reply_")])
         for name, replies in statistics.items()
