@@ -143,6 +143,8 @@ def score_command(
     *,
     metric: Names = (),  # Quality metrics, or 'all'
     model: Models = (),  # Models that scores need; small shipped models when left out
+    # Their number format: float32, bfloat16, float16, GROUP=FORMAT, or he2024 or fflm as these papers' code
+    dtype: Names = ("float32",),
     method: Names = (),  # Uncertainty methods, or 'all'; all methods and metrics when neither is named
     data: Texts | None = None,  # Sources and references of a bank, as for `bank generate`; requests of a file
     # Tool that wrote the file; recognised when left out
@@ -164,7 +166,7 @@ def score_command(
     given = _read_bank(file, data) if _is_bank(file) else _read_file(file, format, column, data, place)
     if explain:
         return _explain(given, models, out, output)
-    scores = _compute_scores(given.texts, names, models, tokenizer, debug)
+    scores = _compute_scores(given.texts, names, models, " ".join(dtype), tokenizer, debug)
     notes = _score_notes(scores, given, named=any(names.values()))
     _show_scores(scores, given, notes + ([] if model else _domain_warning(scores, given)), out, output)
     _refuse_undefined(scores, names)
@@ -203,12 +205,13 @@ def _read_file(file, format, column, data, place):
     return _Given(FileTexts(outputs), f"{file} (read as {outputs.format})", notes=outputs.absent)
 
 # %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8-3
-def _compute_scores(texts, names, models, tokenizer, debug):
+def _compute_scores(texts, names, models, dtype, tokenizer, debug):
     from uetrust.scoring.score import score_texts
     from uetrust.ue.similarity import use_tokenizer
 
     with use_tokenizer(tokenizer):
-        return score_texts(texts, **names, models=models, progress=True, errors="raise" if debug else "note")
+        errors = "raise" if debug else "note"
+        return score_texts(texts, **names, models=models, progress=True, errors=errors, metric_dtype=dtype)
 
 
 def _show_scores(scores, given, notes, out, output):

@@ -486,7 +486,7 @@ def _model_folder(name):
     if not any(file.endswith(".safetensors") for file in files):
         raise ValueError(
             f"{name} has no .safetensors file, only {preview(files)}. Pickled weights can run code and are "
-            "not loaded: convert them where you trust them, with save_pretrained"
+            "not loaded: `uetrust convert transformers FOLDER NEW-FOLDER` reads their tensors alone"
         )
     if not any(file.startswith(_TOKENIZER_FILES) for file in files):
         raise ValueError(
@@ -594,6 +594,8 @@ def _load_all(source, name, revision, device, dtype, hub, placement):
     # No variable holds the network: transformers keeps a traceback of its first lazy import,
     # and with it the variables of this frame
     options |= placement | dict(dtype=_dtype(dtype, device))
+    # The commit, because transformers looks for safetensors of main in pull requests, and asks for one
+    options["revision"] = getattr(config, "_commit_hash", None) or options["revision"]
     with _reading(name, *_what_is_read(placement)):
         return wrap_model(
             _load_network(network_class, kind, source, device, **options),
@@ -618,9 +620,11 @@ def _no_checkpoint(name, error, hub):
             f"its makers ask users to accept a licence. Accept it at https://huggingface.co/{name}, then "
             "log in with `hf auth login`, or put a token of that account into HF_TOKEN"
         )
+    if any("does not appear to have a file named model.safetensors" in str(cause) for cause in chain):
+        return f"it needs `uetrust convert {name}`: the hub has pickled weights only"
     return (
-        "the hub gave no safetensors checkpoint under this id (misspelt, private, pickled weights only, or "
-        f"no network): {_first_line(error)}"
+        "the hub gave no safetensors checkpoint under this id (misspelt, private, or no network): "
+        f"{_first_line(error)}"
     )
 
 

@@ -69,7 +69,7 @@ from uetrust.scoring.generators import (
     steps_without_samples,
     with_judge_server,
 )
-from ..scoring.metrics import metric_names, missing_inputs
+from ..scoring.metrics import metric_dtypes, metric_names, missing_inputs
 from ..statistics.judges import JudgeServer
 from ..statistics.scores import load_scores
 from ..statistics.texts import COMPUTED_BY, MADE_BY, STATISTICS
@@ -279,6 +279,7 @@ class _Need:
 
 def _is_at_hand(
     checkpoint: str,  # Folder, hub id, or hub id@COMMIT
+    file: str = "config.json",  # File that the cache of the hub must have
 ) -> bool:
     "Whether a checkpoint is a folder or file here, was fetched, or lies in the cache of the hub."
     path = Path(resolve_checkpoint(checkpoint))
@@ -290,7 +291,7 @@ def _is_at_hand(
         from huggingface_hub import try_to_load_from_cache
 
         name, commit = pinned_checkpoint(checkpoint)
-        return isinstance(try_to_load_from_cache(name, "config.json", revision=commit), str)
+        return isinstance(try_to_load_from_cache(name, file, revision=commit), str)
     except (ImportError, ValueError):  # Not installed, or no hub id
         return False
 
@@ -310,6 +311,7 @@ def _checkpoint_need(checkpoint, used_by, hub):
     name, _ = pinned_checkpoint(checkpoint)
     entry = known.loc[name] if name in known.index else None
     gated = entry is not None and entry["gated"] == "yes"
+    pickled = entry is not None and entry["weights"] == "pickle"
     at_hand, local = _is_at_hand(checkpoint), checkpoint.startswith(("data/", "runs/", "/", "."))
     problem = ""
     if not at_hand and checkpoint in NAMED_CHECKPOINTS:
@@ -318,6 +320,9 @@ def _checkpoint_need(checkpoint, used_by, hub):
         problem = "there is no such file"
     elif not at_hand and local:
         problem = "there is no such folder; `make models` trains the models of the repository"
+    elif pickled and not _is_at_hand(checkpoint, "model.safetensors"):
+        problem = f"needs `uetrust convert {checkpoint}`: the hub has pickled weights only"
+        problem += f"; {hub}" * bool(hub)
     elif not at_hand and hub:
         problem = f"not in the cache, and {hub}"
     elif not at_hand and gated and not _has_token():
@@ -328,6 +333,7 @@ def _checkpoint_need(checkpoint, used_by, hub):
         bytes=millions and millions * 2 * 10**6,
         licence="" if entry is None else entry["licence"],
         gated=bool(gated),
+        weights="unknown" if entry is None else entry["weights"],
         at_hand=at_hand,
     )
     return _Need("checkpoint", checkpoint, tuple(sorted(used_by)), problem, about)
@@ -701,6 +707,24 @@ class _RunPlan(_PlanContents):
         return _plan_dict(self)
 
 # %% ../../nbs/11_report/07_plan.ipynb #82aea562
+def _precision(plan):  # Number format of each generator and group of metric models; "" is every other group
+    generators = [bank.generator for bank, *_ in plan.banks.values()]
+    dtypes = metric_dtypes(None, " ".join(profile_settings(plan.profile).metric_dtype))
+    return dict(
+        generators={one.name: one.dtype for one in generators if one.read_by or one.serve},
+        metrics={"": "float32"} | dtypes,
+    )
+
+
+def _precision_line(precision):  # 'precision: bart float32; metric models float32, summac float16'
+    by_format, other = {}, dict(precision["metrics"])
+    for name, dtype in precision["generators"].items():
+        by_format.setdefault(dtype or "float32 (on a GPU half precision)", []).append(name)
+    generators = [f"{', '.join(names)} {dtype}" for dtype, names in by_format.items()]
+    judges = ["metric models " + other.pop(""), *(f"{group} {dtype}" for group, dtype in other.items())]
+    return f"precision: {'; '.join([*generators, ', '.join(judges)])}"
+
+
 def _plan_dict(plan):  # A `_RunPlan` in the types of JSON
     filled = plan.cells[plan.cells["filled"].astype(bool)]
     return dict(
@@ -720,6 +744,7 @@ def _plan_dict(plan):  # A `_RunPlan` in the types of JSON
         servers=[_need_dict(need) for need in plan.needs if need.kind == "server"],
         data=[_need_dict(need) for need in plan.needs if need.kind == "data"],
         missing=plan.problems,
+        precision=_precision(plan),
         total=_total_dict(plan),
     )
 
@@ -855,6 +880,7 @@ def plan_lines(
         lines.append(
             f"{table['paper']}, Table {table['table']}: {table['filled']} of {table['cells']} numbers"
         )
+    lines.append(_precision_line(found["precision"]))
     for name, cards in found["too_large"].items():
         lines.append(
             f"{name} has more weights than one {plan.card} holds: device_map = auto divides it over {cards}"
