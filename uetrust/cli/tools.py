@@ -166,11 +166,8 @@ def convert_command(
     "Write a published metric model as safetensors; a pickle that holds more than tensors is refused."
     from uetrust.models.convert import HEAD_FILE, convert_checkpoint, convert_from_hub
 
-    from_hub = "/" in layout
-    if from_hub:
-        refuse_typed(
-            dict(out=out, base=base), "the hub has all files of an id; write uetrust convert ID FOLDER"
-        )
+    if from_hub := "/" in layout:
+        refuse_typed(dict(out=out, base=base), "an id of the hub needs at most the folder to write")
         out, record = convert_from_hub(layout, file)
     elif file is None or out is None:
         raise ValueError(f"uetrust convert {layout} needs the published file and the folder to write")

@@ -11,6 +11,7 @@ __all__ = ['SOFT_CAPS', 'CACHE', 'NO_WRITERS', 'OTHER_INPUTS', 'TEMPLATE_SECONDS
 # %% ../../nbs/05_models/01_load.ipynb #6e6acb3b
 import hashlib
 import json
+import os
 import re
 import threading
 from bisect import bisect_right
@@ -534,6 +535,10 @@ def _dtype(dtype, device):
     return getattr(torch, dtype) if isinstance(dtype, str) else dtype
 
 
+# Otherwise transformers asks a public service to convert a pickled checkpoint, and loads what that answers
+os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
+
+
 def _load_network(network_class, kind, source, device, **options):
     "Network with every weight from the file."
     network, info = network_class.from_pretrained(
@@ -594,8 +599,6 @@ def _load_all(source, name, revision, device, dtype, hub, placement):
     # No variable holds the network: transformers keeps a traceback of its first lazy import,
     # and with it the variables of this frame
     options |= placement | dict(dtype=_dtype(dtype, device))
-    # The commit, because transformers looks for safetensors of main in pull requests, and asks for one
-    options["revision"] = getattr(config, "_commit_hash", None) or options["revision"]
     with _reading(name, *_what_is_read(placement)):
         return wrap_model(
             _load_network(network_class, kind, source, device, **options),

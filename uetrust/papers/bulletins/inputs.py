@@ -270,11 +270,9 @@ def precision_words(
 ) -> str:  # ' (float32)', ' (float32; metric models float32, summac float16)'; '' where none is known
     "Number formats of the writer of a bank and of its metric models, for the line about a page's origin."
     written = Store(plan.folder / "texts", "bank").manifest["about"]["settings"].get("dtype", "")
-    formats = Counter((scores.precision if scores else {}).values())
-    usual = max(formats, key=formats.get) if formats else ""
-    other = (
-        [f"{group} {dtype}" for group, dtype in scores.precision.items() if dtype != usual] if usual else []
-    )
+    formats = scores.precision if scores else {}
+    usual = Counter(formats.values()).most_common(1)[0][0] if formats else ""
+    other = [f"{group} {dtype}" for group, dtype in formats.items() if dtype != usual]
     judged = ", ".join([f"metric models {usual}", *other]) if usual else ""
     found = "; ".join(filter(None, [written, judged]))
     return found and f" ({found})"
