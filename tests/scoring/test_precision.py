@@ -117,6 +117,7 @@ def test_score_takes_formats(tmp_path, capsys):
     for dtype in ("float32", "bart=bfloat16"):
         out = tmp_path / "out.csv"
         assert main(["score", str(table), *given, "--dtype", dtype, "--out", str(out)]) == 0
+        assert ("note: bart in bfloat16" in capsys.readouterr().out) == ("bfloat16" in dtype)
         values.append(pd.read_csv(out)["bart_score"].item())
     assert 0 < abs(values[0] - values[1]) < 0.1
 

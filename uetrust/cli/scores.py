@@ -341,6 +341,7 @@ def _score_notes(scores, given, named):
     lines = [f"note: {note}" for note in (*scores.notes, *(() if named else given.notes))]
     lines += _failed_notes(scores.failed) + _undefined_notes(scores.undefined, n_texts)
     lines += _truncated_notes(scores.truncated)
+    lines += [f"note: {group} in {dtype}" for group, dtype in scores.precision.items() if dtype != "float32"]
     lines += [
         f"note: {name}: {n} inputs did not fit the model and were cut"
         for name, n in scores.cut_inputs.items()

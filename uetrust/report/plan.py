@@ -615,6 +615,7 @@ class _PlanContents:
     needs: list  # `_Need`s
     card: str  # Graphics card, one of `uetrust.scoring.costs.CARDS`
     studies: dict = field(default_factory=dict)  # From `_study_costs`
+    metric_dtype: str = ""  # Number formats of metric models, as settings.ini writes them
 
     @property
     def problems(self) -> list:
@@ -709,7 +710,7 @@ class _RunPlan(_PlanContents):
 # %% ../../nbs/11_report/07_plan.ipynb #82aea562
 def _precision(plan):  # Number format of each generator and group of metric models; "" is every other group
     generators = [bank.generator for bank, *_ in plan.banks.values()]
-    dtypes = metric_dtypes(None, " ".join(profile_settings(plan.profile).metric_dtype))
+    dtypes = metric_dtypes(None, plan.metric_dtype)
     return dict(
         generators={one.name: one.dtype for one in generators if one.read_by or one.serve},
         metrics={"": "float32"} | dtypes,
@@ -855,6 +856,7 @@ def run_plan(
         needs=_needs_of(profile_name, plans, works, scored),
         card=card,
         studies=_study_costs(profile_name),
+        metric_dtype=" ".join(profile_settings(profile_name).metric_dtype),
     )
 
 # %% ../../nbs/11_report/07_plan.ipynb #45dcad9b

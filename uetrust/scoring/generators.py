@@ -257,6 +257,16 @@ def generator_settings(
     return replace(found, decoding=decoding)
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-6
+def _metric_dtype(profile_name, options):
+    "Number formats of a profile's metric models, checked."
+    text = " ".join(options.metric_dtype)
+    try:
+        metric_dtypes(None, text)
+    except ValueError as e:
+        raise value_error("profile", profile_name, "metric_dtype", text, str(e)) from None
+    return text
+
+
 def check_settings():
     "Parse every section of settings.ini; the first mistake is an error that names it."
     for kind in ("profile", "dataset"):
@@ -414,16 +424,6 @@ def _at_most(data, most):
     return f"{dataset}:{min(int(items), most)}" if items.isdigit() else f"{data}:{most}"
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #b820b38e-4
-def _metric_dtype(profile_name, options):
-    "Number formats of a profile's metric models, checked."
-    text = " ".join(options.metric_dtype)
-    try:
-        metric_dtypes(None, text)
-    except ValueError as e:
-        raise value_error("profile", profile_name, "metric_dtype", text, str(e)) from None
-    return text
-
-
 def bank_plan(
     profile_name: str,  # Profile of settings.ini
     name: str,  # Name of the bank, such as 'bulletin--tiny-bart'
