@@ -10,6 +10,7 @@ from tests.helpers.stand_ins import shipped
 from uetrust.cli.cli import main
 from uetrust.core.settings import DTYPE_PRESETS, DTYPES, parse_dtypes
 from uetrust.data.bulletins import bulletins
+from uetrust.papers.bulletins.inputs import precision_words
 from uetrust.report.plan import plan_lines, run_plan
 from uetrust.scoring import cache
 from uetrust.scoring.generators import bank_plan, generator_settings
@@ -172,6 +173,7 @@ def test_a_bank_has_the_formats_of_its_profile(tmp_path, monkeypatch, fresh, cap
                                 ("entailments", "readings.json"))}  # fmt: skip
     assert about["texts"]["settings"]["dtype"] == about["conditional"]["dtype"] == "bfloat16"
     assert about["entailments"]["dtype"] == "float16"
+    assert precision_words(bank_plan("p", "bulletin--g")) == " (bfloat16)", "the line of a page's origin"
     project(tmp_path, monkeypatch, dtype="", metric_dtype="")
     assert main(["bank", "fill", "bulletin--g", "--profile", "p", "--device", "cpu"]) == 2
     assert "dtype" in capsys.readouterr().err, "what was written in another format is not continued"

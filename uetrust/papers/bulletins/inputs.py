@@ -269,7 +269,7 @@ def precision_words(
     scores: Scores | None = None,  # Result of `quality_scores`, where a page shows metrics
 ) -> str:  # ' (float32)', ' (float32; metric models float32, summac float16)'; '' where none is known
     "Number formats of the writer of a bank and of its metric models, for the line about a page's origin."
-    written = Store(plan.folder / "texts", "bank").manifest["about"]["settings"].get("dtype", "")
+    written = Store(plan.folder / "texts", "bank").manifest()["about"]["settings"].get("dtype", "")
     formats = scores.precision if scores else {}
     usual = Counter(formats.values()).most_common(1)[0][0] if formats else ""
     other = [f"{group} {dtype}" for group, dtype in formats.items() if dtype != usual]
