@@ -143,8 +143,7 @@ def score_command(
     *,
     metric: Names = (),  # Quality metrics, or 'all'
     model: Models = (),  # Models that scores need; small shipped models when left out
-    # Their number format: float32, bfloat16, float16, GROUP=FORMAT, or he2024 or fflm as these papers' code
-    dtype: Names = ("float32",),
+    dtype: Names = ("float32",),  # Their format: float32, bfloat16, float16, GROUP=FORMAT, he2024, fflm
     method: Names = (),  # Uncertainty methods, or 'all'; all methods and metrics when neither is named
     data: Texts | None = None,  # Sources and references of a bank, as for `bank generate`; requests of a file
     # Tool that wrote the file; recognised when left out

@@ -305,7 +305,7 @@ def _has_token():
         return False
     return bool(get_token())
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #0acb9b16
 def _checkpoint_need(checkpoint, used_by, hub):
     known = known_checkpoints()
     name, _ = pinned_checkpoint(checkpoint)
@@ -725,7 +725,7 @@ def _precision_line(precision):  # 'precision: bart float32; metric models float
     judges = ["metric models " + other.pop(""), *(f"{group} {dtype}" for group, dtype in other.items())]
     return f"precision: {'; '.join([*generators, ', '.join(judges)])}"
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #4c31d00d
 def _plan_dict(plan):  # A `_RunPlan` in the types of JSON
     filled = plan.cells[plan.cells["filled"].astype(bool)]
     return dict(
