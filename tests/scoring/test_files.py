@@ -103,7 +103,7 @@ def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypat
         classes = [2 if ("The", "the") == pair else 0 if pair[0] == "the" else 1 for pair in pairs]
         return np.eye(3, dtype="float32")[classes], np.arange(len(pairs)) == 0  # One input is cut
 
-    monkeypatch.setattr(load, "load_model", lambda name: name)
+    monkeypatch.setattr(load, "load_model", lambda name, dtype: name)
     monkeypatch.setattr(classifiers, "nli_pairs", nli_pairs)
     outputs, cut = read_outputs(FOLDER / "vllm_request_outputs.jsonl"), {}
     found = files._computed(
@@ -113,6 +113,7 @@ def test_tokens_and_their_alternatives_are_compared_in_both_directions(monkeypat
         dict(nli="x"),
         cut,
         "raise",
+        {},
     )
     record = outputs.records[0]
     words = [token.strip() for token in record.text.tokens]
@@ -139,7 +140,7 @@ def test_a_model_is_opened_once_and_a_text_that_it_fails_for_costs_no_other(tmp_
             raise RuntimeError("no hail today")
         return logits(model, pairs, **options)
 
-    monkeypatch.setattr(files, "open_model", lambda key: opened.append(key) or open_model(key))
+    monkeypatch.setattr(files, "open_model", lambda *key: opened.append(key[0]) or open_model(*key))
     monkeypatch.setattr(classifiers, "entailment_logits", fails)
     rows = [
         dict(id="a", summary="Rain fell.", samples=["Rain fell.", "Fire."], logprobs=[-0.5]),

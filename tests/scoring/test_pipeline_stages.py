@@ -78,7 +78,7 @@ def test_only_the_first_worker_asks_servers_and_each_says_what_its_share_is():
 def test_a_model_is_kept_until_another_one_is_asked_for(here):
     run = StageRun()
     first = run.model("models/encoder")
-    assert run.model("models/encoder") is first and list(run.loaded) == [("models/encoder", "", "")]
+    assert run.model("models/encoder") is first and list(run.loaded) == [("models/encoder", "", "", "")]
     named = run.model("models/encoder,entailment:0,neutral:1,contradiction:2")
     assert named.model.config.id2label == {0: "entailment", 1: "neutral", 2: "contradiction"}
     assert first.model.config.id2label[0] == "CONTRADICTION" and len(run.loaded) == 1

@@ -408,7 +408,8 @@ class Device:
     "Where a model computes, and in which number format."
 
     device: Name | None = None  # cpu, cuda, cuda:1, ...; a GPU when there is one
-    dtype: Literal["float32", "bfloat16", "float16"] | None = None  # Half precision on a GPU
+    # Number format; that of settings.ini, else float32 on a CPU and half precision on a GPU
+    dtype: Literal["float32", "bfloat16", "float16"] | None = None
 
 # %% ../../nbs/13_cli/03_command.ipynb #3d9b8e61-1
 @options

@@ -143,6 +143,7 @@ def score_command(
     *,
     metric: Names = (),  # Quality metrics, or 'all'
     model: Models = (),  # Models that scores need; small shipped models when left out
+    dtype: Names = ("float32",),  # Their format: float32, bfloat16, float16, GROUP=FORMAT, he2024, fflm
     method: Names = (),  # Uncertainty methods, or 'all'; all methods and metrics when neither is named
     data: Texts | None = None,  # Sources and references of a bank, as for `bank generate`; requests of a file
     # Tool that wrote the file; recognised when left out
@@ -164,7 +165,7 @@ def score_command(
     given = _read_bank(file, data) if _is_bank(file) else _read_file(file, format, column, data, place)
     if explain:
         return _explain(given, models, out, output)
-    scores = _compute_scores(given.texts, names, models, tokenizer, debug)
+    scores = _compute_scores(given.texts, names, models, " ".join(dtype), tokenizer, debug)
     notes = _score_notes(scores, given, named=any(names.values()))
     _show_scores(scores, given, notes + ([] if model else _domain_warning(scores, given)), out, output)
     _refuse_undefined(scores, names)
@@ -203,12 +204,13 @@ def _read_file(file, format, column, data, place):
     return _Given(FileTexts(outputs), f"{file} (read as {outputs.format})", notes=outputs.absent)
 
 # %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8-3
-def _compute_scores(texts, names, models, tokenizer, debug):
+def _compute_scores(texts, names, models, dtype, tokenizer, debug):
     from uetrust.scoring.score import score_texts
     from uetrust.ue.similarity import use_tokenizer
 
     with use_tokenizer(tokenizer):
-        return score_texts(texts, **names, models=models, progress=True, errors="raise" if debug else "note")
+        errors = "raise" if debug else "note"
+        return score_texts(texts, **names, models=models, progress=True, errors=errors, metric_dtype=dtype)
 
 
 def _show_scores(scores, given, notes, out, output):
@@ -338,6 +340,7 @@ def _score_notes(scores, given, named):
     lines = [f"note: {note}" for note in (*scores.notes, *(() if named else given.notes))]
     lines += _failed_notes(scores.failed) + _undefined_notes(scores.undefined, n_texts)
     lines += _truncated_notes(scores.truncated)
+    lines += [f"note: {group} in {dtype}" for group, dtype in scores.precision.items() if dtype != "float32"]
     lines += [
         f"note: {name}: {n} inputs did not fit the model and were cut"
         for name, n in scores.cut_inputs.items()

@@ -8,7 +8,7 @@ __all__ = ['PASS_NAMES', 'STAGE_NAMES', 'StageNames', 'AS_PRESET', 'Writing', 'g
 
 # %% ../../nbs/13_cli/07_texts.ipynb #8d658c88
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -358,7 +358,7 @@ def compare_command(
     Store(texts, "bank").names()  # A folder that holds no bank is refused before a model is loaded
     with lock_folder(folder, wait=True):
         for checkpoint, names in _comparisons(nli, encoder).items():
-            model = load_placed(checkpoint, where=where)
+            model = load_placed(checkpoint, where=replace(where, dtype=where.dtype or "float32"))
             for name in names:
                 print(f"ok {compute_statistic(name, folder / name, texts, model)}")
 

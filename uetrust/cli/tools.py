@@ -150,34 +150,35 @@ def _named_models():
 @command(
     "uetrust convert bartscore_para bart_score.pth models/bartscore-para --base models/bart-large-cnn",
     "uetrust convert transformers models/bart-large-cnn models/bart-safetensors",
+    "uetrust convert MingZhong/unieval-sum",
     group="Score texts",
 )
 def convert_command(
-    layout: Literal[
-        "alignscore",
-        "bartscore_para",
-        "bleurt",
-        "ctc",
-        "ctc_regression",
-        "dae",
-        "factcc",
-        "fairseq_bart",
-        "transformers",
-    ],  # Published format
-    file: File,  # File, archive or folder of the model
-    out: Folder,  # Folder to write
+    # Published format (alignscore, bartscore_para, bleurt, ctc, ctc_regression, dae, factcc, fairseq_bart,
+    # transformers), or an id of the model hub
+    layout: Name,
+    file: File | None = None,  # File, archive or folder of the model; of an id the folder to write
+    out: Folder | None = None,  # Folder to write; of an id in the cache folder of the user when left out
     /,
     *,
     base: Folder | None = None,  # Folder of the original checkpoint, for configuration and tokenizer
 ):
     "Write a published metric model as safetensors; a pickle that holds more than tensors is refused."
-    from uetrust.models.convert import HEAD_FILE, convert_checkpoint
+    from uetrust.models.convert import HEAD_FILE, convert_checkpoint, convert_from_hub
 
-    record = convert_checkpoint(layout, file, out, base)
+    if from_hub := "/" in layout:
+        refuse_typed(dict(out=out, base=base), "an id of the hub needs at most the folder to write")
+        out, record = convert_from_hub(layout, file)
+    elif file is None or out is None:
+        raise ValueError(f"uetrust convert {layout} needs the published file and the folder to write")
+    else:
+        record = convert_checkpoint(layout, file, out, base)
     head = f" and its trained head {out / HEAD_FILE}" if (out / HEAD_FILE).exists() else ""
     print(f"ok {out}: {record['architecture']}{head}")
     if record["left_out"]:
         print(f"  {len(record['left_out'])} weights that nothing here uses are named in converted.json")
+    if from_hub:
+        print(f"  in settings.ini, and after --model, write {out} in place of {layout}")
 
 # %% ../../nbs/13_cli/09_tools.ipynb #717daf0b
 @command("uetrust exam --seed 7 --questions 3", "uetrust exam --seed 8 --out exam.md", group="Project")

@@ -65,7 +65,7 @@ def _united(known, more):
 def _joined(parts):  # The fields of `Scores`
     tables = [part.table for part in parts if len(part.table)]
     table = pd.concat(tables, ignore_index=True) if tables else score_table()
-    by_name = ("missing", "cut", "cut_texts", "cut_inputs", "truncated", "models")
+    by_name = ("missing", "cut", "cut_texts", "cut_inputs", "truncated", "models", "precision")
     known = {name: reduce(_united, (getattr(part, name) for part in parts), {}) for name in by_name}
     known["missing"] = {name: why for name, why in known["missing"].items() if name not in set(table["name"])}
     notes = dict.fromkeys(note for part in parts for note in part.notes)
@@ -146,6 +146,7 @@ class Scores(_ScoreViews):
     cut_inputs: dict = field(default_factory=dict)  # Statistic -> number of inputs that did not fit
     truncated: dict = field(default_factory=dict)  # Score -> number of likeliest tokens behind its entropies
     models: dict = field(default_factory=dict)  # Group of statistics -> model that computed it
+    precision: dict = field(default_factory=dict)  # Group of statistics -> number format of that model
     notes: list = field(default_factory=list)  # Sentences about the texts or the scores
     given: pd.DataFrame | None = None  # Columns that came with a file, one row per sample
 

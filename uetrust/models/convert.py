@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BYSTANDERS', 'ONE_OUTPUT', 'FACTCC_LABELS', 'TOKENIZER_FILES', 'FAIRSEQ_UNUSED', 'BLEURT_NAMES', 'FORMATS',
-           'RECORD_FILE', 'HEAD_FILE', 'load_tensors', 'convert_checkpoint']
+           'RECORD_FILE', 'HEAD_FILE', 'load_tensors', 'convert_checkpoint', 'convert_from_hub']
 
 # %% ../../nbs/05_models/09_convert.ipynb #38dca768
 import io
@@ -27,8 +27,8 @@ from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import Unigram
 
 from ..core.checks import BadCheckpoint, preview
-from ..core.settings import SCRAP
-from ..data.download import file_digest
+from ..core.settings import SCRAP, pinned_checkpoint
+from ..data.download import cache_dir, file_digest, hub_problem
 from .bundle import read_bundle
 from .load import load_model
 
@@ -227,12 +227,17 @@ def _tokenizer_files(path):
     return found
 
 
+_PART = r"pytorch_model-\d+-of-\d+\.bin$"  # One of several files with the weights of a large network
+
+
 def _saved_model(path):
     "Configuration, state dict and files of a folder of transformers."
-    found = _read_members(path, ["config.json", "pytorch_model.bin|model.pt"])
-    config = json.loads(found.pop("config.json"))
-    ((name, content),) = found.items()
-    tensors = _tensors_only(load_tensors(io.BytesIO(content), f"{name} of {path}"), name)
+    config = json.loads(_read_members(path, ["config.json"])["config.json"])
+    members, tensors = _members(Path(path)), {}
+    parts = {Path(place).name: members[place] for place in sorted(members) if re.search(_PART, place)}
+    for name in parts or ["pytorch_model.bin|model.pt"]:
+        ((name, content),) = ({name: parts[name]()} if parts else _read_members(path, [name])).items()
+        tensors |= _tensors_only(load_tensors(io.BytesIO(content), f"{name} of {path}"), name)
     for old, new in (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")):
         tensors = {name.replace(old, new): tensor for name, tensor in tensors.items()}
     return config, tensors, {"config.json": json.dumps(config).encode()} | _tokenizer_files(path)
@@ -509,3 +514,37 @@ def convert_checkpoint(
         _write_folder(folder, config, weights, converted.head, files, record)
         load_model(folder, device="cpu")
     return record
+
+# %% ../../nbs/05_models/09_convert.ipynb #f12a1fda
+def _fetched_pickle(checkpoint):
+    "Folder in the cache of the hub with configuration, tokenizer and pickled weights; nothing of it is read."
+    from huggingface_hub import snapshot_download
+
+    if problem := hub_problem():
+        raise OSError(f"{checkpoint} cannot be fetched: {problem}")
+    name, commit = pinned_checkpoint(checkpoint)
+    wanted = ["config.json", "pytorch_model*.bin", *TOKENIZER_FILES]
+    try:
+        folder = Path(snapshot_download(name, revision=commit, allow_patterns=wanted))
+    except (OSError, ValueError) as error:
+        raise OSError(f"{checkpoint} cannot be fetched: {_first_line(error)}") from error
+    if not any(folder.glob("pytorch_model*.bin")):
+        raise ValueError(f"{checkpoint} has no pytorch_model.bin on the hub: there is nothing to convert")
+    return folder
+
+
+def convert_from_hub(
+    checkpoint: str,  # Id of the hub, or id@COMMIT
+    out=None,  # Folder to write, which must not exist yet; one in the cache folder of the user when None
+) -> tuple[Path, dict]:  # The folder, and the record that is written to its converted.json
+    """Folder with the weights of a pickled checkpoint of the hub as safetensors.
+
+    Raises
+    ------
+    OSError
+        When the hub cannot be reached, or has no such checkpoint.
+    BadCheckpoint
+        When a pickle holds more than tensors; it is not executed.
+    """
+    folder = Path(out or cache_dir() / "converted" / checkpoint.replace("/", "--"))
+    return folder, convert_checkpoint("transformers", _fetched_pickle(checkpoint), folder)

@@ -11,6 +11,7 @@ __all__ = ['SOFT_CAPS', 'CACHE', 'NO_WRITERS', 'OTHER_INPUTS', 'TEMPLATE_SECONDS
 # %% ../../nbs/05_models/01_load.ipynb #6e6acb3b
 import hashlib
 import json
+import os
 import re
 import threading
 from bisect import bisect_right
@@ -486,7 +487,7 @@ def _model_folder(name):
     if not any(file.endswith(".safetensors") for file in files):
         raise ValueError(
             f"{name} has no .safetensors file, only {preview(files)}. Pickled weights can run code and are "
-            "not loaded: convert them where you trust them, with save_pretrained"
+            "not loaded: `uetrust convert transformers FOLDER NEW-FOLDER` reads their tensors alone"
         )
     if not any(file.startswith(_TOKENIZER_FILES) for file in files):
         raise ValueError(
@@ -532,6 +533,10 @@ def _dtype(dtype, device):
     if dtype is None:
         dtype = "float32" if device == "cpu" else "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
     return getattr(torch, dtype) if isinstance(dtype, str) else dtype
+
+
+# Otherwise transformers asks a public service to convert a pickled checkpoint, and loads what that answers
+os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
 
 
 def _load_network(network_class, kind, source, device, **options):
@@ -618,9 +623,11 @@ def _no_checkpoint(name, error, hub):
             f"its makers ask users to accept a licence. Accept it at https://huggingface.co/{name}, then "
             "log in with `hf auth login`, or put a token of that account into HF_TOKEN"
         )
+    if any("does not appear to have a file named model.safetensors" in str(cause) for cause in chain):
+        return f"it needs `uetrust convert {name}`: the hub has pickled weights only"
     return (
-        "the hub gave no safetensors checkpoint under this id (misspelt, private, pickled weights only, or "
-        f"no network): {_first_line(error)}"
+        "the hub gave no safetensors checkpoint under this id (misspelt, private, or no network): "
+        f"{_first_line(error)}"
     )
 
 

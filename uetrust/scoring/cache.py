@@ -31,10 +31,16 @@ from uetrust.core.store import (
     value_digest,
 )
 from .methods import greedy_texts
-from .metrics import compute_metrics, metric_names, model_key
+from uetrust.scoring.metrics import (
+    compute_metrics,
+    metric_dtype_of,
+    metric_dtypes,
+    metric_names,
+    model_key,
+)
 from ..statistics.judges import JudgeServer
 from ..statistics.stored import texts_folder
-from ..statistics.texts import COMPUTED_BY
+from ..statistics.texts import COMPUTED_BY, STATISTICS
 from ..statistics.texts.providers import shipped_models
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #cdc50b36
@@ -125,7 +131,8 @@ def weights_hash(
     return _file_hash(Path(path)) if Path(path).is_file() else str(path)
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #89163b79
-_KNOWN = ("missing", "cut", "cut_texts", "cut_inputs", "truncated", "models", "notes")  # Of `Scores`, on file
+# Fields of `Scores` on file
+_KNOWN = ("missing", "cut", "cut_texts", "cut_inputs", "truncated", "models", "precision", "notes")
 
 
 def _write_scores(path, scores, about):
@@ -197,6 +204,19 @@ def cached_table(
     return cached_scores(folder, about, lambda: Scores(make()), elsewhere).table
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #134d9bfb
+def _groups_behind(names):
+    "Groups of statistics that some scores need."
+    needs = (need for name in names for need in required_inputs(name) if need in COMPUTED_BY)
+    return list(dict.fromkeys(COMPUTED_BY[need] for need in needs))
+
+
+def _precision_about(groups, dtypes):
+    "Number formats as part of a key; nothing for float32, so that keys of the default stay as they are."
+    found = {group: metric_dtype_of(group, dtypes) for group in groups if STATISTICS[group].family != ""}
+    other = {group: dtype for group, dtype in found.items() if dtype != "float32"}
+    return dict(precision=other) if other else {}
+
+
 def metrics_by_model(
     names: list,  # Names of scores
     models: dict,  # Models, in the form that `compute_metrics` accepts
@@ -204,11 +224,7 @@ def metrics_by_model(
     "Scores grouped by the models that they need."
     groups = {}
     for name in names:
-        readers = [
-            model_key(COMPUTED_BY[statistic], models)
-            for statistic in required_inputs(name)
-            if statistic in COMPUTED_BY
-        ]
+        readers = [model_key(group, models) for group in _groups_behind([name])]
         used = tuple(sorted({reader[:2] for reader in readers if reader}))
         groups.setdefault(used, []).append(name)
     return groups
@@ -221,6 +237,8 @@ def cached_metrics(
     metrics="all",  # Names of quality metrics, or 'all' for all that are applicable
     progress: bool = True,  # Show the texts done and the time left
     elsewhere: tuple = (),  # Further folders of scores on file
+    dtype=None,  # Number format of all models, as `compute_metrics` takes it
+    metric_dtype: str = "",  # Number format by group, as `compute_metrics` takes it
     **kw,  # Further options of `compute_metrics`
 ) -> Scores:  # Scores such as those of `compute_metrics`
     "Quality metrics of texts; those on file are read, the others computed."
@@ -229,6 +247,7 @@ def cached_metrics(
     servers = [used for used in groups if any(isinstance(model[0], JudgeServer) for model in used)]
     paths = {path for used in groups if used not in servers for model in used for path in model if path}
     weights = {path: weights_hash(path) for path in paths}
+    dtypes, kw = metric_dtypes(dtype, metric_dtype), kw | dict(dtype=dtype, metric_dtype=metric_dtype)
 
     def cached(names, used):
         if used in servers:  # Its replies are kept, and the missing ones are requested again
@@ -236,6 +255,7 @@ def cached_metrics(
         about = same | dict(
             names=names, weights=[[weights[path] for path in model if path] for model in used]
         )
+        about |= _precision_about(_groups_behind(names), dtypes)
 
         def make():
             return compute_metrics(texts, models, names, progress, **kw)
@@ -282,15 +302,19 @@ def _source(fn):
 
 def models_about(
     models: dict,  # Models, in the form that `compute_metrics` accepts
-) -> dict:  # Group or family -> fingerprints of its weights, or the settings of a server
+    metric_dtype: str = "",  # Number format by group, as `compute_metrics` takes it
+) -> dict:  # Group or family -> fingerprints of its weights, or the settings of a server; and precision
     "Everything that decides what metric models compute, for `cached_scores`."
 
     def known(model):
         if isinstance(model, JudgeServer):
-            return repr(model.generator) + f" {model.wording}" * (model.wording != "texts_first")
+            words = f" {model.wording}" * (model.wording != "texts_first")
+            return repr(model.generator) + model.generator.dtype + words
         return [weights_hash(part) for part in (model if isinstance(model, tuple) else (model,))]
 
-    return {group: known(model) for group, model in models.items()}
+    groups = [name for name, entry in STATISTICS.items() if entry.compute and entry.model_of(models)]
+    about = {group: known(model) for group, model in models.items()}
+    return about | _precision_about(groups, metric_dtypes(None, metric_dtype))
 
 # %% ../../nbs/09_scoring/03_cache.ipynb #30e367d3-1
 def _bank_hash(

@@ -100,7 +100,7 @@ def run_with_ray(
     stages: tuple = STAGES[:3],  # Names from `STAGES`
     resume: bool = True,  # Continue with what is there; False removes it first
     device: str | None = None,  # 'cpu', 'cuda', ...; a GPU when there is one
-    dtype: str | None = None,  # 'float32', 'bfloat16' or 'float16'; half precision on a GPU when None
+    dtype: str | None = None,  # 'float32', 'bfloat16' or 'float16'; None is what settings.ini says
     device_map: str = "",  # Device map of the generator's checkpoint; '' uses that of settings.ini
     retries: int = 3,  # Times that a slice is tried again when its worker dies
 ) -> Path:  # Folder of the bank

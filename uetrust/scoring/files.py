@@ -20,7 +20,7 @@ from ..core.scores import Scores
 from ..core.segmentation import whole_texts_note
 from ..data.outputs import OUTPUT_FORMATS, Outputs, read_outputs
 from .methods import statistics_needed
-from .metrics import model_key, open_model
+from .metrics import metric_dtype_of, metric_dtypes, model_key, open_model
 from .score import score_texts
 from ..statistics.entry import Variants, compute_entry
 from ..statistics.generator import PASSES
@@ -148,14 +148,15 @@ def _can_compute(entry, required, fields):
     return groups
 
 # %% ../../nbs/09_scoring/08_files.ipynb #100d59fc
-def _computed(records, fields, required, models, cut, errors):
+def _computed(records, fields, required, models, cut, errors, dtypes):
     "Statistic -> number of a record -> value; each model is opened once. Adds to `cut` what did not fit."
     opened, found = {}, {}
     for name in dict.fromkeys(COMPUTED_BY[statistic] for statistic in COMPUTED_BY if statistic in required):
         entry, key = STATISTICS[name], model_key(name, models)
         groups = _can_compute(entry, required, fields) if key or entry.family == "" else {}
+        key = key and (key, metric_dtype_of(name, dtypes))
         if groups and key not in opened:
-            opened = {key: open_model(key) if key else (None, {})}
+            opened = {key: open_model(*key) if key else (None, {})}
         for names, places in groups.items():
             needs = ("hypothesis", *(need for statistic in names for need in entry.gives[statistic]))
             inputs = {need: [_INPUTS[need].read(records[i]) for i in places] for need in needs}
@@ -168,12 +169,12 @@ def _computed(records, fields, required, models, cut, errors):
     return found
 
 # %% ../../nbs/09_scoring/08_files.ipynb #11107579
-def _runs(records, required, models, errors):
+def _runs(records, required, models, errors, dtypes):
     "Statistics of items with the same fields, as a run each; and how many inputs of each were cut."
     fields, groups, runs, cut = list(map(_fields_of, records)), {}, [], {}
     for i, has in enumerate(fields):
         groups.setdefault(has, []).append(i)
-    computed = _computed(records, fields, required, models, cut, errors)
+    computed = _computed(records, fields, required, models, cut, errors, dtypes)
     for has, places in groups.items():
         given = [name for name in _GIVEN if name in required and has >= {*_GIVEN[name].fields.split()}]
         found = {name: [_GIVEN[name].read(records[i]) for i in places] for name in given}
@@ -306,9 +307,11 @@ class FileTexts(_FileRecords):
         names,  # Names of uncertainty methods
         models: dict,  # Models by group: nli, embedding
         errors: str = "note",  # 'note' makes the error of a model the note of its text; or 'raise'
+        metric_dtype: str = "",  # Number formats of the models, as `compute_metrics` takes them
     ) -> tuple:  # `ScoreRun`s of texts with the same fields; statistic -> inputs that did not fit
         "Statistics of the texts, read from the file or computed by models."
-        return _runs(self.outputs.records, statistics_needed(names), models, errors)
+        dtypes = metric_dtypes(None, metric_dtype)
+        return _runs(self.outputs.records, statistics_needed(names), models, errors, dtypes)
 
     def available(
         self,

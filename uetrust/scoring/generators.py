@@ -10,7 +10,7 @@ __all__ = ['GENERATOR_PASSES', 'COMPARISON_STEPS', 'VARIATION_SOURCES', 'JUDGE_S
 # %% ../../nbs/09_scoring/05_generators.ipynb #2e3ea68b
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal, get_type_hints
 
@@ -34,6 +34,7 @@ from ..generation.decoding import Decoding, decoding_preset
 from ..nlg.judge import RELEASED_WORDING, WORDINGS
 from ..nlg.likelihood import FAMILY_SCORES, NARCISSISM_MODELS
 from .cache import metric_models
+from .metrics import metric_dtypes
 from ..statistics.entry import TOKEN_INPUTS
 from ..statistics.generator import ATTENTION_STATISTICS, PASSES, no_such_pass
 from ..statistics.judges import JudgeServer
@@ -84,6 +85,8 @@ class _ModelSettings:
     # Parts of the checkpoint on several devices, as `uetrust.core.settings.parse_device_map` takes them:
     # auto, or a JSON object; '' loads it on one device
     device_map: str = ""
+    # Number format of the checkpoint; '' is float32 on a CPU and half precision on a GPU
+    dtype: Literal["", "float32", "bfloat16", "float16"] = field(default="", repr=False)
     key_env: str = ""  # Environment variable with the key of the endpoint
     price_in: Annotated[float, Ge(0)] = 0.0  # Per million prompt tokens
     price_out: Annotated[float, Ge(0)] = 0.0  # Per million tokens of text
@@ -183,14 +186,15 @@ def _check_steps(generator, section_name):
 
 
 def _check_device_map(generator, section_name):
-    "Refuse a device map that cannot be read, or of weights that are not here."
+    "Refuse a device map that cannot be read, and one or a number format of weights that are not here."
+    given = [key for key in ("device_map", "dtype") if getattr(generator, key)]
+    if given and generator.endpoint and not generator.reader:
+        raise ValueError(
+            f"{section_name}: {' and '.join(given)} concern a checkpoint that is loaded here, and this one "
+            f"is loaded by the server at {generator.endpoint}: leave it out"
+        )
     if not generator.device_map:
         return
-    if generator.endpoint and not generator.reader:
-        raise ValueError(
-            f"{section_name}: device_map divides a checkpoint that is loaded here, and this one is loaded by "
-            f"the server at {generator.endpoint}: leave it out"
-        )
     try:
         parse_device_map(generator.device_map)
     except ValueError as e:
@@ -254,11 +258,23 @@ def generator_settings(
     return replace(found, decoding=decoding)
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-6
+def _metric_dtype(profile_name, options):
+    "Number formats of a profile's metric models, checked."
+    text = " ".join(options.metric_dtype)
+    try:
+        metric_dtypes(None, text)
+    except ValueError as e:
+        raise value_error("profile", profile_name, "metric_dtype", text, str(e)) from None
+    return text
+
+
 def check_settings():
     "Parse every section of settings.ini; the first mistake is an error that names it."
     for kind in ("profile", "dataset"):
         for name in section_names(kind):
             section(kind, name)
+    for name in section_names("profile"):
+        _metric_dtype(name, profile_settings(name))
     for name in section_names("generator"):
         generator_settings(name)
 
@@ -340,6 +356,8 @@ class _PlannedBank:
     tagger: str = ""  # spaCy pipeline that finds keywords; '' leaves the step out
     relevance: tuple = ()  # Kinds of texts whose tokens are weighed by the encoder, an embedding each
     metric_models: tuple = ()  # Models behind quality metrics, as settings.ini writes them
+    # Number formats of models that compare and judge texts, for `parse_dtypes`
+    metric_dtype: str = field(default="", repr=False)
     shipped: Path | None = None  # Folder in data/stored with its texts, where these are read instead
 
     @property
@@ -442,6 +460,7 @@ def bank_plan(
         tagger=options.tagger,
         relevance=options.relevance,
         metric_models=options.metric_models,
+        metric_dtype=_metric_dtype(profile_name, options),
     )
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #a71b4945

@@ -231,6 +231,7 @@ class BankTexts(_StoredTexts):
         names=(),  # Names of scores; ignored, a bank returns every statistic that it holds
         models: dict = None,  # Ignored: the statistics that models compute are stored
         errors: str = "raise",  # Ignored: nothing is computed here
+        metric_dtype: str = "",  # Ignored, too
     ) -> tuple:  # One `ScoreRun` per shard, and an empty dict, because no input is cut here
         "Statistics of the texts."
         return score_runs(self.folder, self.samples, self.reg), {}

@@ -26,7 +26,7 @@ from uetrust.scoring.generators import (
     bank_plan,
     with_judge_server,
 )
-from .metrics import metric_names
+from .metrics import metric_dtype_of, metric_dtypes, metric_names
 from .shipped import shipped_readings
 from ..statistics.generator import ATTENTION_STATISTICS, PASSES, reads_prompt
 from ..statistics.judges import JudgeServer
@@ -42,7 +42,7 @@ class _RunPlace:
     worker: tuple = (0, 1)  # This is worker i of n
     progress: bool = True  # Show what is made and the time left
     device: str | None = None  # 'cpu', 'cuda', ...; a GPU when there is one
-    dtype: str | None = None  # 'float32', 'bfloat16', 'float16'; float32 on a CPU, half precision on a GPU
+    dtype: str | None = None  # Number format of all models, in place of those in settings.ini
     device_map: str = ""  # Of the generator's checkpoint, in place of the one in settings.ini
 
     @property
@@ -55,9 +55,10 @@ class _RunPlace:
         "Whether this worker calls servers: replies that cost money are requested by one worker alone."
         return self.worker[0] == 0
 
-    def place(self, device_map="") -> dict:
-        "Arguments of `load_model`: a device map replaces the device."
-        return dict(dtype=self.dtype, device_map=device_map, device=None if device_map else self.device)
+    def place(self, device_map="", dtype="") -> dict:
+        "Arguments of `load_model`: a device map replaces the device, a typed number format that of a file."
+        dtype = self.dtype or dtype or None
+        return dict(dtype=dtype, device_map=device_map, device=None if device_map else self.device)
 
 # %% ../../nbs/09_scoring/06_pipeline.ipynb #9216383c
 @dataclass(frozen=True)
@@ -66,15 +67,16 @@ class StageRun(_RunPlace):
 
     loaded: dict = field(default_factory=dict)  # The last model that was loaded
 
-    def model(self, name, revision="", device_map=""):
+    def model(self, name, revision="", device_map="", dtype=""):
         "The model of a checkpoint, kept until another one is requested."
         from uetrust.models.load import load_model
 
-        key = name, revision, device_map
+        key = name, revision, device_map, dtype
         if key not in self.loaded:
             self.loaded.clear()
             checkpoint, labels = split_labels(name)
-            model = load_model(resolve_checkpoint(checkpoint), revision or None, **self.place(device_map))
+            place = self.place(device_map, dtype)
+            model = load_model(resolve_checkpoint(checkpoint), revision or None, **place)
             if labels:
                 model.model.config.id2label = labels
             self.loaded[key] = model
@@ -82,7 +84,7 @@ class StageRun(_RunPlace):
 
     def own_model(self, generator):
         "The model of a generator's checkpoint, or of the one that reads what a server wrote."
-        return self.model(generator.read_by, generator.revision, generator.device_map)
+        return self.model(generator.read_by, generator.revision, generator.device_map, generator.dtype)
 
 # %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-2
 def _texts(job, sources, run):
@@ -99,7 +101,7 @@ def _texts(job, sources, run):
         fill_local_bank(*bank, model, generator.decoding, **how, **run.share)
     elif run.drives:
         replies = job.folder / "replies.sqlite"
-        with open_endpoint(generator, **run.place(generator.device_map)) as endpoint:
+        with open_endpoint(generator, **run.place(generator.device_map, generator.dtype)) as endpoint:
             how = endpoint, generator.decoding, replies, generator.shard
             fill_endpoint_bank(*bank, *how, progress=run.progress)
             if endpoint.logprobs:
@@ -162,7 +164,7 @@ def _server_confidence(job, sources, run):
     from uetrust.generation.endpoint import ReplyCache
     from uetrust.generation.serve import open_endpoint
 
-    opened = open_endpoint(job.generator, **run.place(job.generator.device_map))
+    opened = open_endpoint(job.generator, **run.place(job.generator.device_map, job.generator.dtype))
     with opened as endpoint, ReplyCache(job.folder / "replies.sqlite") as cache:
         made_by = dict(reader=endpoint.model, revision=endpoint.revision, made_with=library_versions())
         made_by |= system_to_record(job.generator.decoding)
@@ -269,6 +271,7 @@ def _comparisons(job, sources, run):
     from uetrust.statistics.bank import BankTokens, compute_statistic
 
     generator, tokens = job.generator, None
+    dtypes = metric_dtypes(None, job.metric_dtype)
     if "conditional" in generator.passes:
         tokens = BankTokens(run.own_model(generator).tokenizer, job.folder / "conditional")
     for name, checkpoint in job.comparisons.items():
@@ -276,7 +279,7 @@ def _comparisons(job, sources, run):
             name,
             job.folder / name,
             job.folder / "texts",
-            run.model(checkpoint) if checkpoint else None,
+            run.model(checkpoint, dtype=metric_dtype_of(name, dtypes)) if checkpoint else None,
             samples=sources,
             tokens=tokens,
             requested=[f"{kind}_relevance" for kind in job.relevance] if name == "relevance" else (),
@@ -293,6 +296,7 @@ def _metrics(job, sources, run):
         server = any(isinstance(model[0], JudgeServer) for model in used)
         if (0 if server else i % run.worker[1]) == run.worker[0]:
             where = dict(device=run.device, dtype=run.dtype)
+            where |= dict(metric_dtype="" if run.dtype else job.metric_dtype)
             cached_metrics_of_bank(job.folder, sources, models, names, run.progress, **where)
 
 
@@ -442,7 +446,7 @@ def run_pipeline(
     stages: tuple = STAGES[:3],  # Names from `STAGES`, in their order; metrics only when named
     worker: tuple = (0, 1),  # This is worker i of n, which makes its share of the shards of each stage
     device: str | None = None,  # 'cpu', 'cuda', ...; a GPU when there is one
-    dtype: str | None = None,  # 'float32', 'bfloat16', 'float16'; float32 on a CPU, half precision on a GPU
+    dtype: str | None = None,  # 'float32', 'bfloat16', 'float16'; None is what settings.ini says
     device_map: str = "",  # Device map of the generator's checkpoint; '' uses that of settings.ini
 ) -> Path:  # Folder of the bank
     """Texts and statistics of one (dataset, generator) in its folder; only what is missing is computed.

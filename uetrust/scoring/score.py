@@ -34,6 +34,7 @@ class TextsToScore(Protocol):
         names: list,  # Names of uncertainty methods
         models: dict,  # Models, in the form that `compute_metrics` accepts
         errors: str,  # 'note' or 'raise'
+        metric_dtype: str = "",  # Number formats of the models, as `compute_metrics` takes them
     ) -> tuple:  # `ScoreRun`s; statistic -> number of inputs that did not fit
         "Statistics from which the methods are computed."
 
@@ -136,6 +137,7 @@ def score_texts(
     models: dict = None,  # Models, in the form that `compute_metrics` accepts
     progress: bool = False,  # Show the texts done and the time left
     errors: str = "note",  # 'note' turns an error into NaN, with the message as the note; or 'raise'
+    metric_dtype: str = "",  # Number formats of the models, as `compute_metrics` takes them
 ) -> Scores:
     """Uncertainty and quality scores of texts.
 
@@ -147,11 +149,11 @@ def score_texts(
     ue, nlg = _selected(methods, metrics, texts.judged)
     models = models if models and _torch_is_there() else {}
     table = texts.table() if nlg else None  # First, because data of other texts are refused
-    runs, cut = texts.runs(ue, models, errors)
+    runs, cut = texts.runs(ue, models, errors, metric_dtype)
     with progress_bar(texts.n, texts.title, "text", shown=progress) as bar:
         parts = [score_shards(runs, ue, bar=bar, errors=errors)]
     if nlg:
-        parts.append(compute_metrics(table, models, nlg, progress, errors=errors))
+        parts.append(compute_metrics(table, models, nlg, progress, errors=errors, metric_dtype=metric_dtype))
     scores = _without_uninstalled(Scores.joined(parts))
     _require_scores(scores)
     notes = [*([] if _torch_is_there() else [NO_TORCH]), *scores.notes]

@@ -329,7 +329,7 @@ def test_studying_any_items_is_comparing_them(scores):
 
 def test_a_metric_from_a_file_is_no_longer_missing(scores, missing, tmp_path, monkeypatch):
     monkeypatch.setattr(ts, "true_sets", lambda complete: None)
-    monkeypatch.setattr(ts, "_score_true_sets", lambda *given: (scores, missing))
+    monkeypatch.setattr(ts, "_score_true_sets", lambda *given, **how: (scores, missing))
     scores[["dataset", "id"]].assign(Q2=0.5).to_csv(tmp_path / "own.csv", index=False)
     parts, without = ts.threshold_items("nine", {}, own=tmp_path / "own.csv")
     assert set(missing) - set(without) == {"Q2"} and "Q2" in parts[ts.NINE_SETS].data

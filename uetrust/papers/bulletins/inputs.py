@@ -5,13 +5,14 @@
 # %% auto #0
 __all__ = ['NO_TRUTH', 'FEWEST_TEXTS', 'METHOD_CODE', 'known_truth', 'named_banks', 'truth_banks', 'prepared_bank',
            'readable_bank', 'of_bank', 'bank_tokens', 'text_likeness', 'store_banks', 'score_methods', 'score_metrics',
-           'method_scores', 'quality_scores', 'lacking', 'truth_of', 'truth_targets', 'with_baselines', 'metric_prr',
-           'CrossScores', 'paired_scores', 'cross_scores', 'output_lengths', 'cross_prr', 'prr_matrix', 'cross_picks',
-           'cross_designs', 'method_tables', 'quality_tables', 'cross_tables', 'page_inputs', 'ordering_scores',
-           'error_shares']
+           'method_scores', 'quality_scores', 'precision_words', 'lacking', 'truth_of', 'truth_targets',
+           'with_baselines', 'metric_prr', 'CrossScores', 'paired_scores', 'cross_scores', 'output_lengths',
+           'cross_prr', 'prr_matrix', 'cross_picks', 'cross_designs', 'method_tables', 'quality_tables', 'cross_tables',
+           'page_inputs', 'ordering_scores', 'error_shares']
 
 # %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #812409bd
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -25,7 +26,7 @@ from ...core.registry import reg
 from ...core.roles import without_baselines
 from ...core.scores import Scores, wide_table
 from ...core.settings import out_dir, profile_settings, resolve_checkpoint
-from ...core.store import value_digest
+from ...core.store import Store, value_digest
 from ...core.tables import save_csv
 from ...data.checker import ERROR_TYPES
 from ...data.datasets import load_samples
@@ -116,7 +117,9 @@ def _decides(plan):  # Fingerprint of what decides the texts and statistics of a
     models = [writer.model, writer.serve, writer.reader, plan.nli, plan.encoder]
     weights = {model: weights_hash(resolve_checkpoint(model)) for model in models if model}
     settings = repr(replace(plan, profile="", metric_models=(), shipped=None))
-    return value_digest(dict(settings=settings, weights=weights))
+    formats = writer.dtype, plan.metric_dtype  # No part of a key where none is named
+    precision = dict(precision=formats) if any(formats) else {}
+    return value_digest(dict(settings=settings, weights=weights) | precision)
 
 
 def readable_bank(
@@ -207,7 +210,8 @@ def score_metrics(
 ) -> Scores:  # Result of `uetrust.scoring.cache.cached_metrics_of_bank`
     "Scores of the greedy texts by every quality metric whose model is named."
     models = _metric_models(plan, models_named)
-    return cached_metrics_of_bank(plan.folder, load_samples(plan.data), models, "summaries", progress=False)
+    how = dict(progress=False, metric_dtype=plan.metric_dtype)
+    return cached_metrics_of_bank(plan.folder, load_samples(plan.data), models, "summaries", **how)
 
 # %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #e1d64486-2
 def _score_file(
@@ -249,7 +253,7 @@ def quality_scores(
     if models_named is None:
         models_named = " ".join(profile_settings(profile).metric_models)
     about = bank_about(plan.folder, plan.data, "nlg", reg)
-    about |= dict(models=models_about(_metric_models(plan, models_named)))
+    about |= dict(models=models_about(_metric_models(plan, models_named), plan.metric_dtype))
     same = dict(scores=about["scores"], models=about["models"])
     same |= dict(texts=greedy_texts(plan.folder, load_samples(plan.data)).to_dict("list"))
 
@@ -258,6 +262,20 @@ def quality_scores(
 
     found = shipped_scores("quality", same, (), made)
     return cached_scores(file.parent, about, lambda: found, name=file.name)
+
+# %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #2a68936f
+def precision_words(
+    plan: BankPlan,  # Plan from `readable_bank`
+    scores: Scores | None = None,  # Result of `quality_scores`, where a page shows metrics
+) -> str:  # ' (float32)', ' (float32; metric models float32, summac float16)'; '' where none is known
+    "Number formats of the writer of a bank and of its metric models, for the line about a page's origin."
+    written = Store(plan.folder / "texts", "bank").manifest()["about"]["settings"].get("dtype", "")
+    formats = scores.precision if scores else {}
+    usual = Counter(formats.values()).most_common(1)[0][0] if formats else ""
+    other = [f"{group} {dtype}" for group, dtype in formats.items() if dtype != usual]
+    judged = ", ".join([f"metric models {usual}", *other]) if usual else ""
+    found = "; ".join(filter(None, [written, judged]))
+    return found and f" ({found})"
 
 # %% ../../../nbs/10_papers/07_bulletins/06_inputs.ipynb #e1d64486-4
 def lacking(

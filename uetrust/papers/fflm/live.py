@@ -294,7 +294,8 @@ def cached_changes(
     pairs: pd.DataFrame,  # From `unique_pairs`
     checkpoint: str,  # A causal model
     size: int = 256,  # Pairs in one stored piece
-    **options,  # Device and dtype, as `uetrust.models.load.load_model` takes them
+    dtype: str = "float32",  # Number format of the model, on any device
+    **options,  # Device, as `uetrust.models.load.load_model` takes it
 ) -> pd.DataFrame:  # One row per pair: 'DESIGN CHANGE' and harim, and a note where a value is undefined
     "The changes of every pair by one model; those that are stored are read."
     about = dict(
@@ -302,12 +303,13 @@ def cached_changes(
         weights=quality.weights_hash(resolve_checkpoint(checkpoint)),
         made_with=library_versions(),
     )
+    about |= dict(precision=dtype) if dtype != "float32" else {}
 
     @cache
     def model():
         from uetrust.models.load import load_model
 
-        return load_model(resolve_checkpoint(checkpoint), **options)
+        return load_model(resolve_checkpoint(checkpoint), dtype=dtype, **options)
 
     def piece(rows):
         texts = rows[["source", "hypothesis"]].to_dict("list")

@@ -48,7 +48,7 @@ def _cosines(table, encoder):  # Of answers with a column `others`: samples x `C
 
     lists = table["answer"], table["others"].explode(), table["golds"].explode()
     texts = list(pd.concat(lists).dropna().unique())
-    vectors = dict(zip(texts, embed_texts(load_model(encoder), texts)[0]))
+    vectors = dict(zip(texts, embed_texts(load_model(encoder, dtype="float32"), texts)[0]))
 
     def of_row(row):
         golds = max(embedding_cosine(vectors[row.answer], vectors[gold]) for gold in row.golds)

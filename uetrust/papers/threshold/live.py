@@ -145,6 +145,7 @@ def threshold_items(
     folder=None,  # With 'nine': folder where scores are kept
     own=None,  # With 'nine': table of dataset, id and further metrics
     complete: bool = True,  # With 'nine': refuse sets with another number of records than published
+    metric_dtype: str = "",  # With 'nine': number formats of the models, as `compute_metrics` takes them
 ) -> tuple[dict, dict]:  # Layout -> `ThresholdItems`; metric -> why it is missing
     "Data sets of the study, and the missing metrics."
     if check_option("sets", sets, SET_TITLES) == "frank":
@@ -154,7 +155,8 @@ def threshold_items(
         return {layout: frank_items(table, layout) for layout in FRANK_LAYOUTS}, {}
     if sets == "released":
         return {NINE_SETS: _nine_items(true_scores())}, {}
-    scores, missing = _score_true_sets(true_sets(complete=complete), models, folder)
+    texts = true_sets(complete=complete)
+    scores, missing = _score_true_sets(texts, models, folder, metric_dtype=metric_dtype)
     scores = _with_given_scores(scores, own) if own else scores
     missing = {metric: why for metric, why in missing.items() if scores[metric].isna().all()}
     return {NINE_SETS: _nine_items(scores)}, missing
