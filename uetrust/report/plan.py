@@ -411,12 +411,12 @@ class _BankWork(NamedTuple):
 
 # %% ../../nbs/11_report/07_plan.ipynb #ba0d288e-1
 def _number_of(data):  # Sources of 'xsum:test:11334' or of a file
-    from uetrust.data.datasets import load_samples
+    from uetrust.data.datasets import load_samples, named_samples
 
     if not data:
         return 0
-    number = data.rpartition(":")[2]
-    return int(number) if number.isdigit() else len(load_samples(data))
+    named = named_samples(data)
+    return named.n if named else len(load_samples(data))
 
 
 def _scale(costs, n):

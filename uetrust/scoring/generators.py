@@ -29,7 +29,7 @@ from uetrust.core.settings import (
     section_names,
     value_error,
 )
-from ..data.datasets import dataset_problem
+from ..data.datasets import dataset_problem, named_samples
 from ..generation.decoding import Decoding, decoding_preset
 from ..nlg.likelihood import FAMILY_SCORES, NARCISSISM_MODELS
 from .cache import metric_models
@@ -119,6 +119,9 @@ class GeneratorSettings(_ModelSettings):
     beam_members: Annotated[int, Ge(1), Le(1000)] = (
         10  # Members of the ensemble behind the pass 'beams'; the release had 1
     )
+    # States that a density is fitted to. references: of the references, read after their sources. he2024: as
+    # released, of the texts that the generator writes when a reference is its source, without a prompt
+    density: Literal["references", "he2024"] = "references"
     # Key of `uetrust.nlg.likelihood.FAMILY_SCORES`: how it judges summaries in the study self_bias; '' only
     # writes
     likelihood: str = ""
@@ -238,7 +241,9 @@ def generator_settings(
     types = own | drawing | {"preset": str}
     check_keys("generator", name, given, types)
     values = parse_section("generator", name, given, types)
-    found = GeneratorSettings(name, **{key: values[key] for key in values if key in own})
+    preset = given.get("preset") or "default"
+    of_preset = dict(density=preset) if preset == "he2024" else {}
+    found = GeneratorSettings(name, **of_preset | {key: values[key] for key in values if key in own})
     section_name = f"settings.ini [generator.{name}]"
     _check_steps(found, section_name)
     _check_values(found, section_name)
@@ -247,7 +252,7 @@ def generator_settings(
     for key in drawn.keys() & {"prompt", "document"}:
         check_prompt(drawn[key], f"{section_name}: {key}")
     try:
-        decoding = replace(decoding_preset(given.get("preset") or "default"), **drawn)
+        decoding = replace(decoding_preset(preset), **drawn)
     except (ValueError, LookupError) as e:
         raise ValueError(f"{section_name}: {e}") from None
     return replace(found, decoding=decoding)
@@ -402,6 +407,9 @@ def _at_most(data, most):
     "Name of a dataset such as 'bulletin:test:100', or of a file, with its number of items limited."
     if not (data and most):
         return data
+    if named := named_samples(data):
+        parts = named._replace(n=min(named.n, most))
+        return ":".join(str(part) for part in parts if part is not None)
     dataset, _, items = data.rpartition(":")
     return f"{dataset}:{min(int(items), most)}" if items.isdigit() else f"{data}:{most}"
 
