@@ -230,7 +230,7 @@ def test_the_strings_of_ice_come_from_its_folds(fetching):
     assert len(fetching.seen) == 25
     fetching.give(loaders.ICE_FOLDS[3], json.dumps(examples))
     (fetching.cache / loaders.ICE_FOLDS[3]).unlink()
-    with pytest.raises(BadData, match="ice/folds, key .'item'.: 64 rows that repeat an earlier one"):
+    with pytest.raises(BadData, match="ice/folds, key .'item'.: found 64 rows that repeat an earlier one"):
         scored_summaries("released")
 
 

@@ -80,6 +80,8 @@ class _ModelSettings:
     echo: Literal["echo", "prompt_logprobs", "cohere"] = "echo"
     # Checkpoint that reads here what a server wrote: the same weights as the server has
     reader: str = ""
+    # Texts of a density: references; he2024, as released: what is written with a reference as the source
+    density: Literal["references", "he2024"] = "references"
     # Parts of the checkpoint on several devices, as `uetrust.core.settings.parse_device_map` takes them:
     # auto, or a JSON object; '' loads it on one device
     device_map: str = ""
@@ -119,9 +121,7 @@ class GeneratorSettings(_ModelSettings):
     beam_members: Annotated[int, Ge(1), Le(1000)] = (
         10  # Members of the ensemble behind the pass 'beams'; the release had 1
     )
-    # States that a density is fitted to. references: of the references, read after their sources. he2024: as
-    # released, of the texts that the generator writes when a reference is its source, without a prompt
-    density: Literal["references", "he2024"] = "references"
+
     # Key of `uetrust.nlg.likelihood.FAMILY_SCORES`: how it judges summaries in the study self_bias; '' only
     # writes
     likelihood: str = ""

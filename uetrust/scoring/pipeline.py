@@ -227,7 +227,7 @@ def _density_states(job, what, data, model, run):
     of_texts = given, model, PASSES["hidden"], decoding, f"states of {what}"
     compute_likelihoods(job.folder / f"{what}-hidden", bank, *of_texts, **run.share)
 
-
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #a99ffa0a
 def _pass(name, job, given, run):
     "One forward pass of `uetrust.scoring.generators.GENERATOR_PASSES` over the texts of a bank."
     from uetrust.statistics.beams import compute_beams
