@@ -52,8 +52,21 @@ def test_other_papers_say_which_of_their_cells_are_filled_and_why_not(profile, p
     assert all(
         table["paper"].startswith(paper) and 0 <= table["filled"] <= table["cells"] for table in tables
     )
-    assert 0 < sum(table["filled"] for table in tables) < sum(table["cells"] for table in tables)
+    filled, cells = (sum(table[key] for table in tables) for key in ("filled", "cells"))
+    assert 0 < filled <= cells and (filled == cells) == (profile == "threshold")
     assert all(table["lacking"] for table in tables if table["filled"] < table["cells"])
+
+
+def test_converted_checkpoints_and_pipelines_that_are_not_here_are_named(capsys, monkeypatch):
+    monkeypatch.setattr(p, "find_spec", lambda name: None)
+    assert main(["plan", "threshold", "--check"]) == 2
+    message = capsys.readouterr().err
+    for folder in ("factcc", "bleurt-20"):
+        assert f"checkpoint data/cache/models/{folder}: there is no such folder; the comment of" in message
+    assert "pipeline en_core_web_sm: not installed: pip install spacy, then python -m spacy" in message
+    monkeypatch.setattr(p, "find_spec", lambda name: "here")
+    assert main(["plan", "threshold", "--check"]) == 2
+    assert "pipeline" not in capsys.readouterr().err
 
 
 def test_what_is_not_to_be_had_is_listed_at_once(capsys):
