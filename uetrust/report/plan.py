@@ -306,7 +306,7 @@ def _has_token():
         return False
     return bool(get_token())
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #3b8bfe6f
 CONVERTED = "data/cache/models/"  # Folder of checkpoints that `uetrust convert` writes
 
 
