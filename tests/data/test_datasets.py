@@ -1,5 +1,6 @@
 """Data sets by name: the subjects of people are added to the senders'."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -53,6 +54,13 @@ def test_the_subjects_of_people_are_added_to_the_senders():
         "bulletin:test": "written NAME:SPLIT:NUMBER, for example bulletin:test:100, got 'bulletin:test'",
         "aeslc:test:0": "for example aeslc:test:100, got 'aeslc:test:0'",
         "aeslc:test:-3": "for example aeslc:test:100, got 'aeslc:test:-3'",
+        "aeslc:test:5:42": "",
+        "aeslc:test:5:": "NAME:SPLIT:NUMBER:SEED for a random draw",
+        "aeslc:test:5:x": "or NAME:SPLIT:NUMBER:SEED for a random draw",
+        "aeslc:test:5:1:2": "or NAME:SPLIT:NUMBER:SEED for a random draw",
+        "aeslc:test:5:4294967296": "the seed of a random draw is a whole number below 2^32, got",
+        "bulletin:test:5:42": "nothing is drawn: write bulletin:test:5, got 'bulletin:test:5:42'",
+        "aelsc:test:3:42": "did you mean 'aeslc:test:3:42'?",
         ".": ". is a folder; name a .csv, .parquet, .json or .jsonl file in it",
     }.items(),
 )
@@ -69,3 +77,18 @@ def test_questions_are_samples_like_others():
     )
     assert list(table["id"]) == list(load_samples("bulletin:test:5")["id"])
     assert "questions:test:100000000000" in dataset_problem("questions:test:100000000000")
+
+
+@real
+def test_a_seed_draws_what_the_release_drew():
+    "np.random.seed and np.random.choice, as the release calls them, on the e-mails of the mirror"
+    every, drawn = load_samples("aeslc:train:14436"), load_samples("aeslc:train:1000:42")
+    np.random.seed(42)
+    rows = np.random.choice(len(every), 1000, replace=False)
+    assert drawn.equals(every.iloc[rows].reset_index(drop=True)) and drawn["id"].is_unique
+    assert rows[:5].tolist() == [10355, 907, 2858, 6720, 2714]
+    assert load_samples("aeslc:train:9:42").equals(drawn.head(9))
+    assert not load_samples("aeslc:train:9:43").equals(drawn.head(9))
+    assert load_samples("aeslc:train:9").equals(every.head(9))
+    with pytest.raises(ValueError, match="aeslc:test has 1906 samples, 1907 were requested"):
+        load_samples("aeslc:test:1907:42")

@@ -103,7 +103,15 @@ def distilbert():
 
 STAND_INS = {  # Stand-in -> checkpoints that it takes the place of
     bart: ("facebook/bart-large-cnn",),
-    t5: ("MingZhong/unieval-sum", "MingZhong/unieval-fact", "google/flan-t5-xl", "t5-large"),
+    t5: (
+        "MingZhong/unieval-sum",
+        "MingZhong/unieval-fact",
+        "google/flan-t5-xl",
+        "t5-large",
+        "ThomasNLG/t5-qg_squad1-en",
+        "ThomasNLG/t5-qa_squad2neg-en",
+        "mrm8488/t5-base-finetuned-question-generation-ap",
+    ),
     llama: (
         "meta-llama/Llama-2-7b-chat-hf",
         "meta-llama/Llama-2-13b-chat-hf",
@@ -116,8 +124,8 @@ STAND_INS = {  # Stand-in -> checkpoints that it takes the place of
     gpt2: ("openai-community/gpt2-large",),
     deberta: ("microsoft/deberta-large-mnli", "microsoft/deberta-base-mnli"),
     roberta_nli: ("roberta-large-mnli", "ynie/roberta-large-snli_mnli_fever_anli_R1_R2_R3-nli"),
-    albert: ("tals/albert-xlarge-vitaminc-mnli",),
-    roberta: ("roberta-large", "microsoft/deberta-xlarge-mnli"),
+    albert: ("tals/albert-xlarge-vitaminc-mnli", "ktrapeznikov/albert-xlarge-v2-squad-v2"),
+    roberta: ("roberta-large", "microsoft/deberta-xlarge-mnli", "bert-base-multilingual-cased"),
     mpnet: ("sentence-transformers/all-mpnet-base-v2",),
     distilbert: ("sentence-transformers/distiluse-base-multilingual-cased-v2",),
 }

@@ -215,6 +215,18 @@ def test_banks_of_the_repository_are_stand_ins(capsys):
     assert found["equal"] == found["substitute"] == 0 < found["stand_in"]
 
 
+def test_converted_checkpoints_and_pipelines_that_are_not_here_are_named(capsys, monkeypatch):
+    monkeypatch.setattr(p, "find_spec", lambda name: None)
+    assert main(["plan", "threshold", "--check"]) == 2
+    message = capsys.readouterr().err
+    for folder in ("factcc", "bleurt-20"):
+        assert f"checkpoint data/cache/models/{folder}: there is no such folder; the comment of" in message
+    assert "pipeline en_core_web_sm: not installed: pip install spacy, then python -m spacy" in message
+    monkeypatch.setattr(p, "find_spec", lambda name: "here")
+    assert main(["plan", "threshold", "--check"]) == 2
+    assert "pipeline" not in capsys.readouterr().err
+
+
 def test_what_is_not_to_be_had_is_listed_at_once(capsys):
     assert main(["plan", "paper", "--check"]) == 2
     message = capsys.readouterr().err

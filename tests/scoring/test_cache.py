@@ -187,3 +187,10 @@ def test_what_nothing_can_compute_is_an_empty_table_that_says_why(bank):
     table = scores.table
     assert list(table) == ["sample", "name", "value", "note"] and len(table) == 0
     assert scores.missing == dict(factcc=["a model for 'factcc'"])
+
+
+def test_a_folder_that_was_not_made_is_left_out_and_a_hub_id_is_not(tmp_path):
+    models = cache.metric_models([f"nli={NLI}", "qg=org/writer", "factcc=data/cache/models/nobody"])
+    models |= dict(dae=(f"{tmp_path}/nobody", "head"), bleurt=str(tmp_path), spans="no_such_pipeline")
+    assert list(cache.models_at_hand(models)) == ["nli", "qg", "bleurt"]
+    assert cache.models_at_hand({"spans": str(tmp_path)}) == {"spans": str(tmp_path)}  # A folder of one's own

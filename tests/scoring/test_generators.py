@@ -135,6 +135,9 @@ def test_what_goes_together_is_taken(mine):
     assert mine("model = m", 'extra = {"temperature": null}').request_fields == {"temperature": None}
     preset = mine("model = m", "preset = he2024", "seed = 7").decoding
     assert (preset.max_new_tokens, preset.temperature, preset.seed) == (100, None, 7)
+    assert mine("model = m", "preset = he2024").density == "he2024"
+    assert mine("model = m", "preset = he2024", "density = references").density == "references"
+    assert mine("model = m").density == "references"
 
 
 def test_a_model_of_the_self_bias_study_needs_no_section(written):

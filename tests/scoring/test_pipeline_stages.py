@@ -1,5 +1,6 @@
 """Stages of the pipeline: which worker makes what, what a stage waits for, and what is left out."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -9,6 +10,8 @@ from tests.helpers.writers import SAMPLES, tiny
 from uetrust.core.checks import Stopped
 from uetrust.core.store import Store, lock_folder
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank, read_bank
+from uetrust.generation.decoding import Decoding
+from uetrust.generation.local import generate_texts
 from uetrust.scoring import pipeline as f
 from uetrust.scoring.pipeline import StageRun
 from uetrust.statistics.table import read_statistics
@@ -37,6 +40,15 @@ passes = sample_hidden
 like = plain
 samples = 1
 compare = entailments
+[generator.released]
+like = plain
+passes = hidden
+density = he2024
+[profile.dense]
+banks = toy--plain-hidden toy--released
+[generator.plain-hidden]
+like = plain
+passes = hidden
 [profile.staged]
 banks = toy--plain toy--spoken
 metric_models = nli=models/encoder
@@ -215,3 +227,21 @@ def test_steps_that_read_drawn_texts_are_left_out_with_a_note(here, capsys):
 def test_a_checkpoint_that_no_step_needs_is_not_loaded(here):
     assert steps(f.run_pipeline("entailing", "toy--entailed", progress=False)) == ["entailments", "texts"]
     assert steps(f.run_pipeline("bare", "toy--entailed", progress=False)) == ["texts"]
+
+
+def test_densities_are_fitted_to_references_or_as_released_to_texts_written_from_them(here):
+    plain, released = (
+        f.run_pipeline("dense", f"toy--{name}", progress=False) for name in ("plain-hidden", "released")
+    )
+    assert set(read_bank(plain / "train")["text"]) == {"w3 w4"}
+    written = read_bank(released / "train")
+    assert list(written["sample"]) == ["s5", "s6"] and written["kind"].eq("greedy").all()
+    about = Store(released / "train", "bank").manifest()["about"]
+    assert about["generator"] == "released" and about["settings"]["prompt"] == "{source}"
+    model = StageRun().model("models/llama")
+    given = SAMPLES[5:7].assign(source="w3 w4")
+    settings = Decoding(prompt="{source}", samples=0, max_new_tokens=4)
+    expected = [row["text"] for row in generate_texts(model, given, settings, 8)]
+    assert list(written["text"]) == expected and expected != ["w3 w4"] * 2
+    states = [np.stack(read_statistics(at / "train-hidden")["decoder_mean"]) for at in (plain, released)]
+    assert not np.allclose(*states) and np.allclose(states[1][0], states[1][1])  # One input, one state

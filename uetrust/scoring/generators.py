@@ -29,7 +29,7 @@ from uetrust.core.settings import (
     section_names,
     value_error,
 )
-from ..data.datasets import dataset_problem
+from ..data.datasets import dataset_problem, named_samples
 from ..generation.decoding import Decoding, decoding_preset
 from ..nlg.judge import RELEASED_WORDING, WORDINGS
 from ..nlg.likelihood import FAMILY_SCORES, NARCISSISM_MODELS
@@ -82,6 +82,8 @@ class _ModelSettings:
     echo: Literal["echo", "prompt_logprobs", "cohere"] = "echo"
     # Checkpoint that reads here what a server wrote: the same weights as the server has
     reader: str = ""
+    # Texts of a density: references; he2024, as released: what is written with a reference as the source
+    density: Literal["references", "he2024"] = "references"
     # Parts of the checkpoint on several devices, as `uetrust.core.settings.parse_device_map` takes them:
     # auto, or a JSON object; '' loads it on one device
     device_map: str = ""
@@ -123,6 +125,7 @@ class GeneratorSettings(_ModelSettings):
     beam_members: Annotated[int, Ge(1), Le(1000)] = (
         10  # Members of the ensemble behind the pass 'beams'; the release had 1
     )
+
     # Key of `uetrust.nlg.likelihood.FAMILY_SCORES`: how it judges summaries in the study self_bias; '' only
     # writes
     likelihood: str = ""
@@ -243,7 +246,9 @@ def generator_settings(
     types = own | drawing | {"preset": str}
     check_keys("generator", name, given, types)
     values = parse_section("generator", name, given, types)
-    found = GeneratorSettings(name, **{key: values[key] for key in values if key in own})
+    preset = given.get("preset") or "default"
+    of_preset = dict(density=preset) if preset == "he2024" else {}
+    found = GeneratorSettings(name, **of_preset | {key: values[key] for key in values if key in own})
     section_name = f"settings.ini [generator.{name}]"
     _check_steps(found, section_name)
     _check_values(found, section_name)
@@ -252,7 +257,7 @@ def generator_settings(
     for key in drawn.keys() & {"prompt", "document"}:
         check_prompt(drawn[key], f"{section_name}: {key}")
     try:
-        decoding = replace(decoding_preset(given.get("preset") or "default"), **drawn)
+        decoding = replace(decoding_preset(preset), **drawn)
     except (ValueError, LookupError) as e:
         raise ValueError(f"{section_name}: {e}") from None
     return replace(found, decoding=decoding)
@@ -421,6 +426,9 @@ def _at_most(data, most):
     "Name of a dataset such as 'bulletin:test:100', or of a file, with its number of items limited."
     if not (data and most):
         return data
+    if named := named_samples(data):
+        parts = named._replace(n=min(named.n, most))
+        return ":".join(str(part) for part in parts if part is not None)
     dataset, _, items = data.rpartition(":")
     return f"{dataset}:{min(int(items), most)}" if items.isdigit() else f"{data}:{most}"
 

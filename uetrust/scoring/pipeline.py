@@ -205,19 +205,31 @@ def _ask_model(job, sources, model, run):
         _ask_confidence(job, sources, answers, made_by, run.share)
 
 # %% ../../nbs/09_scoring/06_pipeline.ipynb #9e77a76c
-def _reference_states(job, what, data, model, run):
-    "References of a training or background set as a bank, and their hidden states."
-    from uetrust.statistics.passes import compute_likelihoods, reference_bank
+def _density_bank(job, what, data, model, progress):
+    "Texts of a training or background set as a bank, the sources before them, and the decoding settings."
+    from uetrust.generation.local import fill_local_bank
+    from uetrust.statistics.passes import reference_bank
 
-    size = job.generator.shard
-    bank = reference_bank(job.folder / what, job.dataset, data, size=size, progress=run.progress)
-    hidden, decoding = PASSES["hidden"], job.generator.decoding
-    title = f"states of {what}"
-    compute_likelihoods(
-        job.folder / f"{what}-hidden", bank, data, model, hidden, decoding, title, **run.share
-    )
+    generator, folder = job.generator, job.folder / what
+    if generator.density == "references":
+        bank = reference_bank(folder, job.dataset, data, size=generator.shard, progress=progress)
+        return bank, data, generator.decoding
+    plain = dict(prompt="{source}", document="{source}", samples=0, beams=0)
+    given, decoding = data.assign(source=data["reference"]), replace(generator.decoding, **plain)
+    how = dict(size=generator.shard, batch=generator.batch, progress=progress)
+    bank = fill_local_bank(folder, job.dataset, generator.name, given, model, decoding, **how)
+    return bank, given, decoding
 
 
+def _density_states(job, what, data, model, run):
+    "Hidden states of the texts that a density is fitted to."
+    from uetrust.statistics.passes import compute_likelihoods
+
+    bank, given, decoding = _density_bank(job, what, data, model, run.progress)
+    of_texts = given, model, PASSES["hidden"], decoding, f"states of {what}"
+    compute_likelihoods(job.folder / f"{what}-hidden", bank, *of_texts, **run.share)
+
+# %% ../../nbs/09_scoring/06_pipeline.ipynb #a99ffa0a
 def _pass(name, job, given, run):
     "One forward pass of `uetrust.scoring.generators.GENERATOR_PASSES` over the texts of a bank."
     from uetrust.statistics.beams import compute_beams
@@ -263,7 +275,7 @@ def _passes(job, sources, run):
     if "hidden" in generator.passes:
         for what, data in (("train", job.train), ("background", job.background)):
             if data:
-                _reference_states(job, what, load_samples(data), model, run)
+                _density_states(job, what, load_samples(data), model, run)
 
 # %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-8
 def _comparisons(job, sources, run):

@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from tests.helpers import endpoints as te
 from uetrust.cli.notebooks import run_notebook
 from uetrust.core import settings
-from uetrust.core.settings import mirror, profile
+from uetrust.core.settings import mirror, profile, root
 from uetrust.data import consistency as b
 from uetrust.data.bulletins import bulletins
 from uetrust.data.loaders import BadData
@@ -815,6 +815,7 @@ def test_the_profile_runs_from_public_files_to_the_tables_when_only_names_change
     home, tmp_path, renamed, monkeypatch
 ):
     monkeypatch.setattr(te, "completion", knows)
+    ini = (root() / "settings.ini").read_text(encoding="utf-8").splitlines()
     with te.server() as (url, log):
         names = {
             "http://127.0.0.1:8000/v1": url,
@@ -825,10 +826,8 @@ def test_the_profile_runs_from_public_files_to_the_tables_when_only_names_change
             "huggyllama/llama-13b": TINY,
             "lmsys/vicuna-7b-v1.1": TINY,
             "chavinlo/alpaca-native": TINY,
-            "bart=facebook/bart-large-cnn coco=facebook/bart-large-cnn bertscore=roberta-large "
-            "mnli=roberta-large-mnli summac=tals/albert-xlarge-vitaminc-mnli\n\n[profile.narc": (
-                "bart=data/models/tiny-bart\n\n[profile.narc"
-            ),
+            next(line for line in ini if " coco=" in line and " feqa=" in line): "metric_models = "
+            "bart=data/models/tiny-bart feqa=data/cache/models/nobody",
         }
         nb = renamed("fflm/02_fflm_study", names, UETRUST_MIRROR=mirror(), UETRUST_CACHE=home)
         run_notebook(

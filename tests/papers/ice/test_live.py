@@ -463,7 +463,7 @@ def test_the_profile_ice_runs_from_end_to_end_when_only_names_change(tmp_path, k
     with te.server() as (url, log):
         names = {
             "http://127.0.0.1:8000/v1": url,
-            "ice_texts = summeval": "ice_texts = bulletin:test:12",
+            "ice_texts = released": "ice_texts = bulletin:test:12",
             "ice_sets = 3": "ice_sets = 2",
             "ice_held = 5": "ice_held = 2",
             "ice_judged = 200": "ice_judged = 12",

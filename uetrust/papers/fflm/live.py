@@ -348,7 +348,8 @@ def baseline_scores(
     progress: bool = True,  # Show the number of texts done and the time left
     **options,  # Further options of `uetrust.scoring.metrics.compute_metrics`
 ) -> tuple[pd.DataFrame, dict]:  # One row per pair, a column per printed row; printed row -> what is missing
-    "Other metrics, with ROUGE-2, METEOR and BLEU against the source."
+    "Other metrics whose models are at hand, with ROUGE-2, METEOR and BLEU against the source."
+    models = quality.models_at_hand(models)
     printed = {score: row for row, score in BASELINE_SCORES.items()}
     texts = pairs[["id", "hypothesis", "source"]]
     scores = quality.cached_metrics(folder, texts, models, list(printed), progress, **options)

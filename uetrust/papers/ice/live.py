@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ICE_DIMENSIONS', 'EXAMPLE_CHOICES', 'MISSING_SCORES', 'ICE_KEY', 'RELEASED_PREFIXES', 'summeval_texts',
-           'scored_summaries', 'quarters', 'ICEStudy', 'judged_items', 'ice_questions', 'shown_examples',
-           'ice_requests', 'ice_estimate', 'price_by_dimension', 'scores_of_replies', 'count_scores',
+           'released_texts', 'scored_summaries', 'quarters', 'ICEStudy', 'judged_items', 'ice_questions',
+           'shown_examples', 'ice_requests', 'ice_estimate', 'price_by_dimension', 'scores_of_replies', 'count_scores',
            'ice_correlations', 'by_example_count', 'by_example_set', 'released_run']
 
 # %% ../../../nbs/10_papers/05_ice/02_live.ipynb #4a47839d
@@ -21,7 +21,7 @@ import pandas as pd
 from ...core.checks import Undefined, preview
 from ...data.bulletins import bulletins
 from ...data.checker import check_summary, insert_error
-from ...data.loaders import summeval
+from ...data.loaders import ice_strings, summeval
 from ...evaluation.correlations import CORRELATION_LEVELS, correlation_level
 from ...evaluation.significance import bootstrap_interval
 from ...generation.endpoint import Endpoint, ReplyCache, estimate_request_cost
@@ -45,6 +45,11 @@ def summeval_texts() -> pd.DataFrame:  # item, doc, system, source, reference (f
         hypothesis=ratings["summary"],
         **{dim: ((ratings[dim] - 1) / 4).round(2) for dim in ICE_DIMENSIONS},
     )
+
+# %% ../../../nbs/10_papers/05_ice/02_live.ipynb #2578a8ba
+def released_texts() -> pd.DataFrame:  # Columns of `summeval_texts`
+    "SummEval in the strings that ICE put into its prompts."
+    return ice_strings().rename(columns=dict(summary="hypothesis"))
 
 # %% ../../../nbs/10_papers/05_ice/02_live.ipynb #ebe13257-1
 def _summaries(row, other, shuffler, rng):  # System -> summary of a bulletin
@@ -83,16 +88,16 @@ def _bulletin_texts(split, n):  # As `summeval_texts`: six summaries of each bul
 
 
 def scored_summaries(
-    name: str,  # 'summeval' or 'bulletin:SPLIT:NUMBER'
+    name: str,  # 'released', 'summeval' or 'bulletin:SPLIT:NUMBER'
 ) -> pd.DataFrame:  # item, doc, system, source, reference, hypothesis, and a score per dimension
     "Scored summaries by name; for bulletins the checker's verdict replaces people's scores."
     kind, *more = name.split(":")
-    if kind == "summeval" and not more:
-        return summeval_texts()
+    if not more and kind in ("released", "summeval"):
+        return released_texts() if kind == "released" else summeval_texts()
     if kind != "bulletin" or len(more) != 2 or not more[1].isdigit():
         raise ValueError(
-            "scored summaries are 'summeval' or 'bulletin:SPLIT:NUMBER' such as bulletin:test:12, "
-            f"got {name!r}"
+            "scored summaries are 'released', 'summeval' or 'bulletin:SPLIT:NUMBER', such as "
+            f"bulletin:test:12, got {name!r}"
         )
     return _bulletin_texts(more[0], int(more[1]))
 

@@ -272,7 +272,7 @@ MISSING_DATA = {
     "ICE": "the evaluators' models",
     "FFLM": "LLaMA-7B, the other models of the table, and their data sets",
     "Narcissism": "the twenty evaluators and RoSE",
-    "Schroedinger's Threshold": "per-summary scores of TRUE's metrics, which were not released",
+    "Schroedinger's Threshold": "per-summary scores of TRUE's metrics, for which no address is given",
 }
 
 

@@ -15,7 +15,7 @@ from ...core.tables import read_table
 from ...data.consistency import true_scores, true_sets
 from ...evaluation.thresholds import TRUE_DOMAINS, check_option, printed_opitz_table
 from .released import FRANK_LAYOUTS, ThresholdItems, frank_items
-from ...scoring.cache import cached_metrics
+from ...scoring.cache import cached_metrics, models_at_hand
 
 # %% ../../../nbs/10_papers/04_threshold/02_live.ipynb #67ef54c7
 TRUE_METRICS = dict(  # Metric as printed -> score
@@ -41,7 +41,8 @@ def _score_true_sets(
     **options,  # Further options of `uetrust.scoring.metrics.compute_metrics`
     # dataset, id, label, `TRUE_METRICS` (NaN where missing); metric -> what is missing for it
 ) -> tuple[pd.DataFrame, dict]:
-    "Scores of several data sets; stored scores are read."
+    "Scores of several data sets by metrics whose models are at hand; stored scores are read."
+    models = models_at_hand(models)
     key = texts["dataset"] + " " + texts["id"]
     given = pd.DataFrame(dict(id=key, hypothesis=texts["hypothesis"], source=texts["source"]))
     ten = {metric: score for metric, score in TRUE_METRICS.items() if metric != "DBERTSc"}
