@@ -5740,6 +5740,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                   'uetrust/papers/he2024/released_texts.py'),
                                                       'uetrust.papers.he2024.released_texts.human_cells': ( '10_papers/01_he2024/released_texts.html#human_cells',
                                                                                                             'uetrust/papers/he2024/released_texts.py'),
+                                                      'uetrust.papers.he2024.released_texts.human_figures': ( '10_papers/01_he2024/released_texts.html#human_figures',
+                                                                                                              'uetrust/papers/he2024/released_texts.py'),
                                                       'uetrust.papers.he2024.released_texts.human_run': ( '10_papers/01_he2024/released_texts.html#human_run',
                                                                                                           'uetrust/papers/he2024/released_texts.py'),
                                                       'uetrust.papers.he2024.released_texts.scores_without_dialogues': ( '10_papers/01_he2024/released_texts.html#scores_without_dialogues',

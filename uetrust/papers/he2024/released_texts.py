@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RELEASED_BANK', 'TextScores', 'scores_without_dialogues', 'human_run', 'human_cells', 'sign_of_table_10',
-           'stored_text_readings']
+           'human_figures', 'stored_text_readings']
 
 # %% ../../../nbs/10_papers/01_he2024/09_released_texts.ipynb #ff53f984
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from uetrust.data.loaders import (
     tofueval_ratios,
     tofueval_texts,
 )
+from ...evaluation.agreement import agreement
 from ...evaluation.prr import prr_table
 from .human_tables import EXTRA
 from uetrust.papers.he2024.own_tables import (
@@ -35,7 +36,7 @@ from uetrust.papers.he2024.own_tables import (
     test_cells,
 )
 from .page_tables import OwnRun, own_run
-from .published import printed_tables
+from .published import figure_table, printed_tables
 from ...scoring.methods import score_shards
 from ...scoring.metrics import compute_metrics
 from ...statistics.scores import load_scores
@@ -113,6 +114,19 @@ def sign_of_table_10(
     signs = {"as released": distances(1), "negated, as the paper says": distances(-1)}
     rows = [dict(sign=name, off=found.mean(), cells=len(found)) for name, found in signs.items()]
     return pd.DataFrame(rows).set_index("sign")
+
+# %% ../../../nbs/10_papers/01_he2024/09_released_texts.ipynb #05226255
+def human_figures(
+    run: OwnRun,  # From `human_run`
+) -> dict:  # 40 and 41, as far as a table has two rows -> label_a, label_b, rho, n, p, q, printed
+    "Own correlations of Figures 40 and 41 beside those of the printed tables."
+    found = {}
+    for figure, table in ((40, "T11"), (41, "T10")):
+        if len(own := run.tables.get(table, ())) > 1:
+            pair = ["label_a", "label_b"]
+            printed = agreement(figure_table(figure).table.loc[own.index], "rows").set_index(pair)["rho"]
+            found[figure] = agreement(own, "rows").join(printed.rename("printed"), on=pair)
+    return found
 
 # %% ../../../nbs/10_papers/01_he2024/09_released_texts.ipynb #440387a6
 def _first_topic(sentences, texts):  # Sentences of the first topic of each dialogue
