@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RELEASED_BANK', 'TextScores', 'scores_without_dialogues', 'human_run', 'human_cells', 'sign_of_table_10',
-           'human_figures', 'stored_text_readings']
+           'human_figures', 'RerunFacts', 'rerun_facts', 'stored_text_readings']
 
 # %% ../../../nbs/10_papers/01_he2024/09_released_texts.ipynb #ff53f984
 from typing import NamedTuple
@@ -127,6 +127,46 @@ def human_figures(
             printed = agreement(figure_table(figure).table.loc[own.index], "rows").set_index(pair)["rho"]
             found[figure] = agreement(own, "rows").join(printed.rename("printed"), on=pair)
     return found
+
+# %% ../../../nbs/10_papers/01_he2024/09_released_texts.ipynb #c1fea4a2
+class RerunFacts(NamedTuple):
+    "How near own Tables 9 to 11 come to print"
+
+    cells: int  # Cells that the scores fill
+    printed: int  # Cells of the three tables
+    equal: int  # Own cells that round to the printed number
+    least: float  # Smallest and largest absolute difference from the printed row of lexical similarity
+    most: float
+    nearest: str  # Reading of the stored texts that comes nearest to that row
+    off: float  # Its mean absolute difference
+    next_off: float  # That of the second reading, and of the last
+    last_off: float
+    as_released: float  # Mean absolute difference of Table 10 with metrics as they are, and negated
+    negated: float
+    missing: list  # Rows and columns without a score
+
+# %% ../../../nbs/10_papers/01_he2024/09_released_texts.ipynb #1225985d
+def rerun_facts(
+    run: OwnRun,  # From `human_run`
+    readings: pd.DataFrame,  # From `stored_text_readings`
+) -> RerunFacts:
+    "Counts and distances of `human_cells`, `stored_text_readings` and `sign_of_table_10`."
+    cells, off, sign = human_cells(run), readings["off"], sign_of_table_10(run)["off"]
+    similar = cells[(cells["table"] == "T11") & (cells["row"] == "LexSim")]["difference"].abs()
+    return RerunFacts(
+        cells=len(cells),
+        printed=sum(printed_tables()[table].size for table in ("T9", "T10", "T11")),
+        equal=int(cells["equal"].sum()),
+        least=float(similar.min()),
+        most=float(similar.max()),
+        nearest=readings["reading"][0],
+        off=float(off[0]),
+        next_off=float(off[1]),
+        last_off=float(off.iloc[-1]),
+        as_released=float(sign.iloc[0]),
+        negated=float(sign.iloc[1]),
+        missing=list(run.names.loc[run.names["note"] != "", "name"].drop_duplicates()),
+    )
 
 # %% ../../../nbs/10_papers/01_he2024/09_released_texts.ipynb #440387a6
 def _first_topic(sentences, texts):  # Sentences of the first topic of each dialogue
