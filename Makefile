@@ -37,7 +37,7 @@ reproduce: $(VENV)/.ready runs/.library ## Rebuild every table, figure, ledger a
 	@python3 scripts/alone.py $(RUNS)/.lock $(PY) scripts/reproduce.py $(PROFILE) $(JOBS) $(AGAIN)
 	@echo "$(RUNS)/report/index.html is up to date"
 
-test: $(VENV)/.ready ## Run the tests (seven minutes); pages that ran green and are as they were are passed over
+test: $(VENV)/.ready ## Run the tests (six minutes); pages that ran green and are as they were are passed over
 	$(PY) -m pytest -q -n 2 --dist worksteal --part short tests
 
 test-all: $(VENV)/.ready ## Run what `make test` leaves out or shortens, then the profiles (25 minutes)

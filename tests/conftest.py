@@ -7,6 +7,7 @@ what was skipped.
 import json
 import os
 import shutil
+import sys
 
 os.environ.update(
     HF_HUB_OFFLINE="1",
@@ -15,6 +16,8 @@ os.environ.update(
     MPLBACKEND="agg",
     TQDM_DISABLE="1",
 )
+
+sys.modules["rfc3987_syntax"] = None  # Takes jsonschema seconds to import; no test checks addresses by it
 
 import pytest
 from hypothesis import settings
@@ -52,7 +55,7 @@ def pytest_collection_modifyitems(config, items):
 
     kept = of_part(config.getoption("part"), items)
     if len(kept) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
         items[:] = kept
 
 

@@ -103,6 +103,23 @@ def test_the_next_write_removes_what_a_killed_run_left_and_no_file_that_is_being
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv", "c.csv"]
 
 
+def test_a_file_that_another_process_sweeps_before_it_is_locked_is_made_anew(tmp_path, monkeypatch):
+    opened, made = os.open, []
+
+    def swept(path, flags, *options):
+        descriptor = opened(path, flags, *options)
+        if flags & os.O_EXCL and len(made) < 2:
+            made.append(path)
+            assert remove_scraps(tmp_path) == 1
+        return descriptor
+
+    monkeypatch.setattr("os.open", swept)
+    with atomic_write(tmp_path / "a.csv") as path:
+        path.write_text("whole")
+    assert len(made) == 2 and path not in made
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.csv", "whole")]
+
+
 def test_an_error_names_the_file_that_was_to_be_written(tmp_path, monkeypatch):
     def refused(path, *options):
         raise PermissionError(13, "Permission denied", str(path))

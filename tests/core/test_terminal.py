@@ -64,3 +64,10 @@ def test_folded_words_stand_as_they_are_written(word):
     frame = pd.DataFrame({f"{word} name": [f"fell on {word} and on the hall of the town"], "value": [1.5]})
     text = table_text(frame, width=30)
     assert len(text.splitlines()) > 2 and "".join(text.split()).count(word) == 2
+
+
+def test_a_small_number_is_not_shown_as_nothing():
+    table = pd.DataFrame(dict(p=[0.25, 1e-9, 0.0, -1e-9], note=["a " * 30] * 4))
+    for width in (None, 60):
+        shown = table_text(table, width=width)
+        assert all(text in shown for text in ("0.2500", "<0.0001", " 0.0000", ">-0.0001"))

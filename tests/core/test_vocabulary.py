@@ -34,6 +34,7 @@ def test_a_renamed_function_keeps_its_name_its_signature_and_its_docstring():
         ("rouge", "Did you mean 'rouge_l', 'rouge_2' or 'rouge_1'?"),
         ("nosuch", "No name is near."),
         (7, "No name is near."),
+        ("sum", "Did you mean 'Rouge_lsum'?"),
     ],
 )
 def test_the_nearest_names_are_said_and_at_most_three(name, said):

@@ -420,7 +420,7 @@ def test_a_changed_file_is_another_bank(tmp_path):
     [
         ('{"source": "x"', "line 2 is not JSON"),
         ("[1]", "line 2 must be an object .* got list"),
-        ({"source": "x", "sumary": "y"}, r"line 2 has no field 'summary'. Did you mean \['sumary'\]"),
+        ({"source": "x", "sumary": "y"}, r"line 2 has no field 'summary'. Did you mean 'sumary'\?"),
         ({"summary": "y"}, "line 2 has no field 'source'"),
         (GOOD | dict(id="y", source=3), "line 2, field 'source' must be a text, found int '3'"),
         (GOOD | dict(id=7), "line 2, field 'id' must be a text"),

@@ -10,8 +10,8 @@ import pandas as pd
 from tests.helpers.paths import ROOT
 
 SECONDS = ROOT / "data" / "test_seconds.csv"
-LONG = 0.7  # Seconds above which a test runs in `make test-all` only
-LISTED = 0.5  # Below, the tests of a file share one row
+LONG = 0.5  # Seconds above which a test runs in `make test-all` only
+LISTED = 0.4  # Below, the tests of a file share one row
 OTHERS, LEFT_OUT = "others", "others with the marker long"
 SHORTENED = {"stamped", "draws"}  # Fixtures of tests that `make test` passes over or shortens
 

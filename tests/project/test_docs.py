@@ -146,14 +146,6 @@ def recall(words:list)->float: # Larger is better
     )
 
 
-@pytest.mark.parametrize("p", docs.pages(ROOT / "nbs"), ids=str)
-def test_no_public_function_of_the_package_is_missing(p):
-    nb = nbformat.read(ROOT / "nbs" / p, 4)
-    names = [n.name for c in docs.exported(nb) for n in docs.public(docs.bare(c.source))]
-    page = "\n".join(sources(docs.convert(nb, {}, p), "markdown"))
-    assert re.findall(r'^<h3 id="[\w.]+\.(\w+)">\1</h3>$', page, re.M) == names
-
-
 # Cells
 @pytest.fixture
 def page():
@@ -192,10 +184,12 @@ def test_names_of_the_library_become_links():
 
 
 @pytest.mark.parametrize("p", docs.pages(ROOT / "nbs"), ids=str)
-def test_no_text_of_a_notebook_is_dropped(p):
+def test_no_text_and_no_public_function_of_a_notebook_is_dropped(p):
     nb = nbformat.read(ROOT / "nbs" / p, 4)
     before = [c.source for c in nb.cells if c.cell_type == "markdown"]
+    names = [n.name for c in docs.exported(nb) for n in docs.public(docs.bare(c.source))]
     after = "\n".join(sources(docs.convert(nb, {}, p), "markdown"))
+    assert re.findall(r'^<h3 id="[\w.]+\.(\w+)">\1</h3>$', after, re.M) == names
     assert [s for s in before[1:] if s not in after] == []
     assert set(re.findall(r"\w+", before[0])) - set(re.findall(r"\w+", after)) == set()
 
@@ -340,6 +334,7 @@ def seen(site, name):
     return re.sub(r"<[^>]+>", "", html(site, name))  # without tags
 
 
+@pytest.mark.long
 def test_pages_show_tables_links_and_outputs(site):
     h = html(site, "01_core/01_half")
     assert "Half of a number, in one function." in h and "The title cell goes on" in h
@@ -348,11 +343,13 @@ def test_pages_show_tables_links_and_outputs(site):
     assert 'href="../01_core/01_half.html#half.half"' in html(site, "lessons/01_why")
 
 
+@pytest.mark.long
 def test_formulas_are_mathml(site):
     h = html(site, "lessons/01_why")
     assert "<mfrac>" in h and 'display="block"' in h and "$" not in seen(site, "lessons/01_why")
 
 
+@pytest.mark.long
 def test_report_and_documentation_are_one_site_with_one_header(site):
     pages = [path.relative_to(site).as_posix() for path in site.rglob("*.html")]
     assert {"index.html", "methods.html", "documentation.html", "lessons.html"} <= set(pages)
@@ -367,27 +364,32 @@ def test_report_and_documentation_are_one_site_with_one_header(site):
     assert "your_own_outputs.html" not in html(site, "index")  # This site has no such page
 
 
+@pytest.mark.long
 def test_a_page_leads_to_its_list_and_the_list_to_it(site):
     assert 'href="../documentation.html#core"' in html(site, "01_core/01_half")
     assert 'href="01_core/01_half.html">Half</a><span>Half of a number' in html(site, "documentation")
     assert 'href="lessons/01_why.html">Why</a>' in html(site, "lessons")
 
 
+@pytest.mark.long
 def test_the_search_field_finds_pages_and_functions(site):
     index = json.loads((site / "index.js").read_text().removeprefix("const INDEX = ").rstrip(";\n"))
     assert ["half", "01_core/01_half.html#half.half", "Half of `x`.", "half", "", 0] in index
     assert ["Why", "lessons/01_why.html", "A reason.", "", "", 0] in index
 
 
+@pytest.mark.long
 def test_linked_files_come_along(site):
     assert list(site.rglob("numbers.csv")) and 'numbers.csv"' in html(site, "introduction")
 
 
+@pytest.mark.long
 def test_an_experiment_says_what_runs_it(site):
     h = seen(site, "experiments/people/01_run")
     assert "make reproduce" in h and "stored without outputs" in h and "How many" in h
 
 
+@pytest.mark.long
 def test_the_site_fetches_nothing(site):
     assert docs.outside(site) == []
     (site / "extra.html").write_text('<script src="https://cdn.org/a.js"></script>')

@@ -43,19 +43,19 @@ def printed(text):
     return blocks
 
 
-def is_long(page, block):
-    "Whether `make test` passes over a block: it runs models for a minute, or many draws"
+def is_apart(page, block):
+    "Whether a block runs in the folder of the shipped examples, and not in that of a reader's own files"
     return page == "generate_and_read" or (page == "your_own_outputs" and "data/examples" in str(block))
 
 
-CHAINS = {}  # (page, long) -> commands that run one after the other in one folder
+CHAINS = {}  # (page, apart) -> commands that run one after the other in one folder
 for name, words in TEXTS.items():
     for block in printed(words):
         of_block = [pair for pair in block if pair[0] not in ELSEWHERE]
         if of_block:
-            CHAINS.setdefault((name, is_long(name, block)), []).extend(of_block)
+            CHAINS.setdefault((name, is_apart(name, block)), []).extend(of_block)
 RUN = [
-    pytest.param(chain, *pair, marks=[pytest.mark.long] if chain[1] else [], id=pair[0])
+    pytest.param(chain, *pair, marks=[] if chain[0] == "README" else [pytest.mark.long], id=pair[0])
     for chain, pairs in CHAINS.items()
     for pair in pairs
 ]
@@ -151,6 +151,7 @@ def verdicts(found):
     return [one.stdout for line, one in found.items() if line.startswith("uetrust audit")]
 
 
+@pytest.mark.long
 def test_answers_of_systems_end_in_a_verdict_and_texts_of_a_model_in_a_file(done):
     found = done(("your_own_outputs", False))
     (audit,) = verdicts(found)

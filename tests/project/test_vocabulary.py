@@ -7,7 +7,6 @@ import pytest
 
 from tests.helpers.command_runs import APPS, EXAMPLES
 from uetrust.cli.cli import main
-from uetrust.cli.command import OLD_OPTIONS
 from uetrust.cli.public import load_public, public_names
 from uetrust.core.vocabulary import SYNONYMS, VOCABULARY
 
@@ -79,9 +78,3 @@ def test_confidence_is_wherever_uncertainty_is_and_tables_have_all_forms(name):
     assert ("uncertainty" in options) == ("confidence" in options)
     if "csv" in options:
         assert {"json", "out"} <= set(options)
-
-
-def test_an_old_option_names_one_that_some_command_has():
-    now = {option for name in EXAMPLES for option in options_of(name)}
-    assert {new.lstrip("-") for new in OLD_OPTIONS.values()} <= now
-    assert not {old.lstrip("-") for old in OLD_OPTIONS} & now

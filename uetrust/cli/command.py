@@ -6,7 +6,7 @@
 __all__ = ['HELP_GROUPS', 'APP', 'BANK', 'EXAMPLES', 'SEVERAL', 'Names', 'Columns', 'Pairs', 'Scales', 'Models', 'Words',
            'Column', 'Name', 'ModelName', 'Text', 'Url', 'Texts', 'File', 'Folder', 'Integer', 'Count', 'Whole',
            'Probability', 'Share', 'Majority', 'Positive', 'Finite', 'AS_TEXT', 'FIRST_SHEET', 'FREE', 'Debug',
-           'Resume', 'ONE_DEVICE', 'ANYWHERE', 'WRITTEN', 'OLD_OPTIONS', 'document', 'command', 'options', 'Output',
+           'Resume', 'ONE_DEVICE', 'ANYWHERE', 'WRITTEN', 'KINDS_OF_SCORES', 'document', 'command', 'options', 'Output',
            'print_table', 'printed_for_programs', 'Sheet', 'Price', 'endpoint_of', 'print_estimate', 'print_spending',
            'Device', 'Placement', 'refuse_typed', 'load_placed', 'check_out', 'require_checkout', 'check_folder',
            'write_out', 'run_app']
@@ -28,7 +28,12 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import App, Group, Parameter, convert
-from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts.exceptions import (
+    CycloptsError,
+    MissingArgumentError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 
 from .. import __version__
 from ..core.docstrings import numpydoc
@@ -655,7 +660,7 @@ def run_app(
     except _ReaderGone:
         return _leave_output()
     except CycloptsError as error:
-        return _say_error(_usage_error(error, words))
+        return _say_error(_usage_error(error))
     except KeyboardInterrupt:
         return _say_stopped(stopped)
     except Exception as error:
@@ -687,23 +692,42 @@ def _say_error(line):
     return 2
 
 # %% ../../nbs/13_cli/03_command.ipynb #6e65e4ed
-OLD_OPTIONS = {
-    "--clusters": "--document",
-    "--labels": "--truth",
-    "--methods": "--method",
-    "--metrics": "--metric",
-}  # Old name of an option -> its name
+KINDS_OF_SCORES = {"method": "uncertainty", "metric": "quality"}  # What a table has of each
+
+
+def _usual_option(
+    typed: str,  # Such as "--groups"
+    options: set,  # Options of the command
+) -> str | None:  # Such as "--document"
+    "Option for which a usual other word, or a plural, was typed."
+    from uetrust.core.vocabulary import SYNONYMS
+
+    word = typed.partition("=")[0].lstrip("-").replace("-", "_")
+    usual = {other: word for word, others in SYNONYMS.items() for other in others.split()}
+    one = word.removesuffix("s")
+    words = [usual.get(word), one, usual.get(one), KINDS_OF_SCORES.get(one)]
+    return next((f"--{word}" for word in words if f"--{word}" in options), None)
+
+# %% ../../nbs/13_cli/03_command.ipynb #6ac9ce77
+def _meant_options(error):  # {typed word: option of the command}, for an error of the parser
+    if isinstance(error, UnknownOptionError):
+        typed, arguments = [error.token.keyword or error.token.value], error.argument_collection
+    elif isinstance(error, MissingArgumentError):
+        typed, arguments = error.unused_tokens or [], [error.argument]
+    else:
+        return {}
+    options = {name for argument in arguments if argument.parse for name in argument.names}
+    meant = {word: _usual_option(word, options) for word in typed if word.startswith("--")}
+    return {word: option for word, option in meant.items() if option}
 
 
 def _usage_error(
     error: CycloptsError,  # What the parser found
-    words: list = (),  # Arguments of the command line, without `uetrust`
 ) -> str:  # One line that says what was found and where to look
     "Line that a user reads when the arguments are wrong."
     chain, found = " ".join(["uetrust", *(error.command_chain or ())]), " ".join(str(error).split())
-    old = [word for word in (word.partition("=")[0] for word in words) if word in OLD_OPTIONS]
-    if old:
-        found = f"{old[0]} is now {OLD_OPTIONS[old[0]]}."
+    if meant := _meant_options(error):
+        found = " ".join(f"Unknown option: {word}. Use {option}." for word, option in meant.items())
     elif isinstance(error, UnusedCliTokensError):
         found = f"did not expect {' '.join(error.unused_tokens)!r}."
     elif isinstance(error, MissingArgumentError) and error.argument.index is not None:

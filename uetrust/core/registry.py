@@ -10,12 +10,13 @@ __all__ = ['KINDS', 'ROLE_OF_KIND', 'LAWS', 'reg', 'stat', 'ue', 'nlg', 'measure
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property, partial
 from importlib import import_module
 from inspect import signature
 from math import inf
 from pkgutil import iter_modules
+
+from .vocabulary import suggestion
 
 # %% ../../nbs/01_core/04_registry.ipynb #ebe17121
 _END = r"(-?(?:inf|\d+))"
@@ -144,10 +145,9 @@ class Registry(dict):
         return keep
 
     def __missing__(self, name):
-        near = get_close_matches(str(name), self) or [known for known in self if str(name) in known][:5]
-        meant = f" Did you mean {near}?" if near else ""
         raise LookupError(
-            f"unknown score {name!r}.{meant} `uetrust methods` and `metrics` list all {len(self)}"
+            f"unknown score {name!r}. {suggestion(name, self)} "
+            f"`uetrust methods` and `metrics` list all {len(self)}"
         )
 
     def __repr__(self):

@@ -469,23 +469,28 @@ SCRAP = ".uetrust-"  # Begins the names of files that are being written
 LOCK = f"{SCRAP}lock"  # Name of the file that locks a folder
 
 
-def _lock_open_file(descriptor):  # Whether this process now holds the lock of the file
+def _lock_open_file(descriptor):  # Whether this process now holds the lock; None where the disk has none
     import fcntl  # Like `filelock.lock_descriptor`, which takes 28 ms to import and has no shared locks
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # Another process holds it, or the disk does not support locks
+    except BlockingIOError:  # Another process holds it
         return False
+    except OSError:
+        return None
     return True
 
 
-def _is_abandoned(path):  # Whether no process writes a temporary file any more
+def _remove_if_abandoned(path):  # Whether no process writes a temporary file any more; it is then removed
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:  # It was just renamed, or is not ours
         return False
-    try:
-        return _lock_open_file(descriptor)
+    try:  # Who removes a file holds its lock, so that its writer notices
+        abandoned = _lock_open_file(descriptor)
+        if abandoned:
+            path.unlink(missing_ok=True)
+        return bool(abandoned)
     finally:
         os.close(descriptor)
 
@@ -496,10 +501,8 @@ def remove_scraps(
 ) -> int:  # Number of removed files
     "Remove the temporary files of killed runs; files that a running process writes stay."
     found = Path(folder).rglob(f"{SCRAP}*") if below else Path(folder).glob(f"{SCRAP}*")
-    left = [path for path in found if path.name != LOCK and path.is_file() and _is_abandoned(path)]
-    for path in left:
-        path.unlink(missing_ok=True)
-    return len(left)
+    scraps = [path for path in found if path.name != LOCK and path.is_file()]
+    return sum(map(_remove_if_abandoned, scraps))
 
 # %% ../../nbs/01_core/03_settings.ipynb #5afe0002
 def written_file(
@@ -523,17 +526,20 @@ def written_file(
     return behind
 
 # %% ../../nbs/01_core/03_settings.ipynb #5afe0005
-def _temporary_sibling(path):  # (descriptor, path) of a new file in the same folder; errors name `path`
+def _temporary_sibling(path):  # (descriptor, path) of a new locked file beside it; errors name `path`
     while True:
         tmp = path.parent / f"{SCRAP}{path.stem}-{secrets.token_hex(4)}{path.suffix}"
         rights = 0o600 if path.exists() else 0o666  # The umask removes some rights of a new file
         try:
-            return os.open(tmp, os.O_RDWR | os.O_CREAT | os.O_EXCL, rights), tmp
+            descriptor = os.open(tmp, os.O_RDWR | os.O_CREAT | os.O_EXCL, rights)
         except FileExistsError:
             continue
         except OSError as error:
             error.filename = str(path)
             raise
+        if _lock_open_file(descriptor) is not False and os.fstat(descriptor).st_nlink:
+            return descriptor, tmp
+        os.close(descriptor)  # Another process took it for a scrap before it was locked
 
 
 def put_in_place(
@@ -564,7 +570,6 @@ def atomic_write(
     remove_scraps(near.parent)
     descriptor, tmp = _temporary_sibling(near)
     try:
-        _lock_open_file(descriptor)  # While it is written
         yield tmp
         put_in_place(tmp, path)
     finally:

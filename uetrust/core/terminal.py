@@ -9,6 +9,7 @@ __all__ = ['terminal_width', 'table_text']
 import io
 import shutil
 import sys
+from functools import partial
 
 import pandas as pd
 
@@ -17,6 +18,13 @@ def terminal_width() -> int | None:  # Number of characters; None when the outpu
     "Largest width of a table."
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
+# %% ../../nbs/01_core/11_terminal.ipynb #0655c827
+def _fixed(value, digits):  # With so many decimals; a number that would look like 0 says on which side it is
+    text = f"{value:.{digits}f}"
+    if value == 0 or text.strip("-0."):
+        return text
+    return f"<{10**-digits:.{digits}f}" if value > 0 else f">-{10**-digits:.{digits}f}"
+
 # %% ../../nbs/01_core/11_terminal.ipynb #f9c4a78e-1
 def table_text(
     df: pd.DataFrame,  # Table to show
@@ -24,7 +32,7 @@ def table_text(
     width: int = None,  # Width in characters; as wide as needed when None
 ) -> str:  # Lines of text
     "Table as aligned text, at most as wide as the terminal."
-    number = f"{{:.{digits}f}}".format
+    number = partial(_fixed, digits=digits)
     form = dict(index=False, float_format=number, na_rep="-")
     text = df.to_string(max_colwidth=88, **form)
     if width is None or max(map(len, text.splitlines()), default=0) <= width:

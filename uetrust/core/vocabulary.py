@@ -60,9 +60,11 @@ def suggestion(
     known,  # Names that exist
     count: int = 3,  # Largest number of suggestions
 ) -> str:  # One sentence
-    "Sentence with the known names nearest to a mistyped one; case does not matter."
+    "Sentence with the known names nearest to a mistyped one, or that contain it; case does not matter."
     spelled = {str(one).casefold(): str(one) for one in known}
-    near = [repr(spelled[one]) for one in get_close_matches(str(name).casefold(), spelled, count)]
+    typed = str(name).casefold()
+    found = get_close_matches(typed, spelled, count) or [one for one in spelled if typed and typed in one]
+    near = [repr(spelled[one]) for one in found[:count]]
     return (
         f"Did you mean {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}?"
         if near

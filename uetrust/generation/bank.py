@@ -19,6 +19,7 @@ import pandas as pd
 from ..core import store
 from ..core.checks import preview
 from ..core.store import BadShard, Store, library_versions, value_digest
+from ..core.vocabulary import suggestion
 
 # %% ../../nbs/06_generation/02_bank.ipynb #753a844d
 def check_samples(
@@ -316,8 +317,9 @@ def _record(line, where):
         )
     for field in ("source", "summary"):
         if field not in record:
-            similar = get_close_matches(field, record)
-            raise ValueError(f"{where} has no field {field!r}. Did you mean {similar}? It has {list(record)}")
+            raise ValueError(
+                f"{where} has no field {field!r}. {suggestion(field, record)} It has {list(record)}"
+            )
     free = set(FILE_FIELDS) - set(record)
     near = {name: get_close_matches(name, free, 1, 0.8) for name in record if name not in FILE_FIELDS}
     if wrong := [f"{name!r} (did you mean {match[0]!r}?)" for name, match in near.items() if match]:

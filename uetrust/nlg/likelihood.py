@@ -12,12 +12,12 @@ __all__ = ['REFERENCE_AGGREGATIONS', 'BARTSCORE_CITATION', 'T5SCORE_CITATION', '
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #97a0ace6
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 
 from ..core.checks import Undefined, defined_mean
 from ..core.registry import nlg
+from ..core.vocabulary import suggestion
 
 # %% ../../nbs/07_nlg/02_likelihood.ipynb #cf7f8c69
 REFERENCE_AGGREGATIONS = dict(mean=np.mean, max=max)
@@ -485,7 +485,7 @@ def _narcissism_model(
     if name not in NARCISSISM_MODELS:
         raise LookupError(
             f"unknown model {name!r} of the self-bias study. "
-            f"Did you mean {get_close_matches(name, NARCISSISM_MODELS)}? All {len(NARCISSISM_MODELS)}: "
+            f"{suggestion(name, NARCISSISM_MODELS)} All {len(NARCISSISM_MODELS)}: "
             f"{list(NARCISSISM_MODELS)}"
         )
     return NARCISSISM_MODELS[name]
