@@ -59,6 +59,9 @@ def test_the_command_copies_stored_texts_and_the_tables_agree_with_the_marks(pro
     assert {"ROUGE-L", "SummaC", "UniEval (Consistency)"} <= set(run.tables["T9"].index)
     figures = released_texts.human_figures(run)
     assert {number: len(found) for number, found in figures.items()}[40] == 6
+    readings = released_texts.stored_text_readings(tofueval())
+    facts = released_texts.rerun_facts(run, readings)
+    assert facts.metrics == len(run.tables["T10"]) < len(quality.columns) and "ROUGE-L" not in facts.missing
 
 
 def test_without_dialogues_one_line_says_what_is_missing(tmp_path, monkeypatch, capsys):

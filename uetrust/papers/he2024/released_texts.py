@@ -143,6 +143,7 @@ class RerunFacts(NamedTuple):
     last_off: float
     as_released: float  # Mean absolute difference of Table 10 with metrics as they are, and negated
     negated: float
+    metrics: int  # Metrics of Table 10 that these rest on
     missing: list  # Rows and columns without a score
 
 # %% ../../../nbs/10_papers/01_he2024/09_released_texts.ipynb #1225985d
@@ -165,6 +166,7 @@ def rerun_facts(
         last_off=float(off.iloc[-1]),
         as_released=float(sign.iloc[0]),
         negated=float(sign.iloc[1]),
+        metrics=len(run.tables["T10"]),
         missing=list(run.names.loc[run.names["note"] != "", "name"].drop_duplicates()),
     )
 
@@ -206,6 +208,7 @@ def stored_text_readings(
         _reading("summaries of the first topic, their mean errors", *topic),
         _reading("sentences of the first summary, its errors", parts, first),
     ]
-    found, printed = pd.DataFrame(rows), printed_tables()["T11"].loc["LexSim"]
-    found["off"] = (found[list(printed.index)] - printed).abs().mean(axis=1)
-    return found[["reading", "dialogues", *printed.index, "off"]].sort_values("off", ignore_index=True)
+    printed = printed_tables()["T11"].loc["LexSim"]
+    found = pd.DataFrame(rows, columns=["reading", "dialogues", *printed.index])
+    off = (found[list(printed.index)] - printed).abs().mean(axis=1)
+    return found.assign(off=off).sort_values("off", ignore_index=True)
