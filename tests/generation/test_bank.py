@@ -22,6 +22,7 @@ from uetrust.generation.bank import (
     _read_generations,
     _sample_shards,
     bank_from_file,
+    bank_of_texts,
     bank_row,
     fill_bank,
     read_bank,
@@ -389,6 +390,23 @@ def test_a_file_becomes_a_bank_with_as_many_samples_as_each_line_has(tmp_path):
         ("line 3", "greedy", 0, "Rain."),
     ]
     assert df["logprobs"][0] == [-0.5, -1] and df["ids"].isna().all() and df["truncated"].isna().all()
+
+
+def test_stored_texts_become_a_bank_whose_first_text_is_the_greedy_one(tmp_path):
+    texts = {name: [f"{name} {k}" for k in range(1 + i % 3)] for i, name in enumerate(SAMPLES["id"])}
+    about = ("toy", "people", SAMPLES, texts, "two files")
+    stored = read_bank(bank_of_texts(tmp_path / "stored", *about, size=2, progress=False))
+    for name, rows in stored.groupby("sample"):
+        assert rows["text"].tolist() == [texts[name][0], *texts[name]]
+        assert rows["kind"].tolist() == ["greedy"] + ["sample"] * len(texts[name])
+    assert Store(tmp_path / "stored", "bank").manifest()["about"]["model"] == "two files"
+    changed = ("toy", "people", SAMPLES, texts | {SAMPLES["id"][0]: ["another"]}, "two files")
+    with pytest.raises(ValueError, match="the bank there was made otherwise: revision"):
+        bank_of_texts(tmp_path / "stored", *changed, size=2, progress=False)
+    first = SAMPLES["id"][0]
+    with pytest.raises(ValueError, match=f"two files has no text about {first}; there are"):
+        del texts[first]
+        bank_of_texts(tmp_path / "none", *about, progress=False)
 
 
 def test_a_changed_file_is_another_bank(tmp_path):

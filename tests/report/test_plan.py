@@ -260,7 +260,7 @@ def test_checkpoints_that_a_card_does_not_hold_are_named_with_the_number_of_card
     assert json.loads(printed(capsys, "fflm", "--json"))["too_large"] == {}
 
 
-@pytest.mark.parametrize("bank", ["aeslc--gpt-3.5", "xsum--gpt-3.5", "tofueval--gpt-3.5"])
+@pytest.mark.parametrize("bank", ["aeslc--gpt-3.5", "xsum--gpt-3.5", "tofueval--released"])
 def test_a_request_to_the_judge_is_as_long_as_its_instructions_and_the_texts_that_it_shows(bank):
     plan = p.bank_plan("paper", bank)
     _, requests, tokens, _ = p._judge_requests_of(plan)

@@ -117,6 +117,11 @@ def test_settings_are_values_that_nobody_changes(written):
         ("model = m;prompt = Sum up.", r"mine\]: prompt needs \{source\} exactly once, got 'Sum up\.'"),
         ("model = m;prompt = Sum up {text}", r"mine\]: prompt has \{text\}, but only \{source\} is"),
         ("model = m;document = {id} {source}", r"mine\]: document has \{id\}, but only \{source\} is"),
+        (
+            "stored = xsum",
+            r"\[generator.mine\]: no texts about 'xsum' are stored; stored is one of \['tofueval'\]",
+        ),
+        ("stored = tofueval;model = m;passes = hidden", "stored texts are copied.*leave out model, passes"),
         ("model = m;samples = -1", "samples = -1: expected int, and .* greater than or equal to 0"),
     ],
 )
@@ -133,6 +138,8 @@ def test_what_goes_together_is_taken(mine):
     assert mine("endpoint = http://127.0.0.1/v1", "model = m").read_by == "", "nobody reads for a server"
     assert mine("model = m", "likelihood = BART", "verbal_scale = 1 5").verbal_scale == ("1", "5")
     assert mine("model = m", 'extra = {"temperature": null}').request_fields == {"temperature": None}
+    stored = mine("stored = tofueval")
+    assert not stored.black_box and stored.read_by == "" and stored.compare
     preset = mine("model = m", "preset = he2024", "seed = 7").decoding
     assert (preset.max_new_tokens, preset.temperature, preset.seed) == (100, None, 7)
     assert mine("model = m", "preset = he2024").density == "he2024"

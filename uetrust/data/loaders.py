@@ -6,8 +6,8 @@
 __all__ = ['FRANK_ERRORS', 'FRANK_METRICS', 'FRANK_SYSTEMS', 'SUMMEVAL_QUALITIES', 'SUMMEVAL_SYSTEMS', 'ICE_SCORES', 'ICE_FOLDS',
            'TOFU_ERRORS', 'TOFU_SUMMARY', 'TOFU_ROWS', 'GPT_STUDY_SYSTEMS', 'QAGS_ROWS', 'HUB_ROWS', 'CONTENT_SHA256',
            'BadData', 'frank', 'summeval', 'ice', 'ice_strings', 'undo_sort', 'realign_unieval', 'identical_summaries',
-           'tofueval', 'tofueval_ratios', 'ice_gpt_study', 'qags_predictions', 'load_from_hub', 'aeslc', 'xsum',
-           'tofueval_dialogues', 'tofueval_key_points']
+           'tofueval', 'tofueval_ratios', 'tofueval_texts', 'tofueval_dialogue_ratios', 'ice_gpt_study',
+           'qags_predictions', 'load_from_hub', 'aeslc', 'xsum', 'tofueval_dialogues', 'tofueval_key_points']
 
 # %% ../../nbs/02_data/02_loaders.ipynb #0e6aa812
 import ast
@@ -437,6 +437,22 @@ def tofueval_ratios(
     counts = wrong_words.assign(words=once["words"], sentences=1)
     totals = counts.groupby([once[column] for column in TOFU_SUMMARY], sort=False).sum()
     return totals.assign(**totals[errors].div(totals["words"], axis=0))
+
+# %% ../../nbs/02_data/02_loaders.ipynb #d643ec02
+def tofueval_texts(
+    sentences: pd.DataFrame,  # As returned by `tofueval()`
+) -> pd.DataFrame:  # `TOFU_SUMMARY` and text; one row per summary, in the order of the files
+    "TofuEval: the summaries, their sentences joined by spaces."
+    once = sentences[~sentences["repeat"]]
+    joined = once.groupby(list(TOFU_SUMMARY), sort=False)["summ_sent"].agg(" ".join)
+    return joined.rename("text").reset_index()
+
+# %% ../../nbs/02_data/02_loaders.ipynb #7296d6cf
+def tofueval_dialogue_ratios(
+    sentences: pd.DataFrame,  # As returned by `tofueval()`
+) -> pd.DataFrame:  # Index doc_id; a ratio in [0,1] per error type, 0 is best
+    "Word-weighted error ratio of every dialogue: the mean over its summaries."
+    return tofueval_ratios(sentences)[list(TOFU_ERRORS)].groupby("doc_id", sort=False).mean()
 
 # %% ../../nbs/02_data/02_loaders.ipynb #4c117164
 GPT_STUDY_SYSTEMS = {"GPT-3": "gpt", "BRIO": "brio", "T0": "t0"}

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BANK_FORMAT', 'TEXT_KINDS', 'BANK_COLUMNS', 'FILE_FIELDS', 'check_samples', 'bank_provenance', 'bank_row',
-           'sources_digest', 'write_shard', 'read_shard', 'fill_bank', 'read_bank', 'bank_from_file']
+           'sources_digest', 'write_shard', 'read_shard', 'fill_bank', 'read_bank', 'bank_from_file', 'bank_of_texts']
 
 # %% ../../nbs/06_generation/02_bank.ipynb #39c0e3f8
 import hashlib
@@ -420,3 +420,33 @@ def bank_from_file(
     return fill_bank(
         folder, given.samples, given.about, lambda part: list(rows.loc[part["id"]]), size, progress=False
     )
+
+# %% ../../nbs/06_generation/02_bank.ipynb #04bdad65
+def bank_of_texts(
+    folder,  # Folder of the new bank
+    dataset: str,  # Name of the dataset
+    generator: str,  # Name of the generator in tables
+    samples: pd.DataFrame,  # One row per source
+    texts: dict,  # Id of a source -> its texts, the first of which is the greedy one
+    written: str,  # Where the texts come from; recorded in place of the model
+    size: int = 64,  # Sources per shard
+    worker: tuple = (0, 1),  # This process is worker i of n, given as (i, n)
+    progress: bool = True,  # Show sources done and time left
+) -> Path:  # Folder of the bank
+    """Folder of a bank that copies stored texts; nothing is generated.
+
+    Raises
+    ------
+    ValueError
+        When a source has no text; it is named.
+    """
+    if absent := [name for name in samples["id"] if not texts.get(name)]:
+        raise ValueError(f"{written} has no text about {preview(absent)}; there are {len(texts)} sources")
+    kinds = dict(greedy=1, sample=None)
+    about = bank_provenance(dataset, generator, written, value_digest(texts), {}, kinds)
+
+    def make(part):
+        records = [dict(id=i, summary=texts[i][0], samples=texts[i]) for i in part["id"]]
+        return [row for record in records for row in _record_rows(record)]
+
+    return fill_bank(folder, samples, about, make, size, worker, progress)

@@ -217,6 +217,7 @@ def _data_card(
     plans = {bank: bank_plan(profile, bank) for bank in tables}
     files = [_file_row(bank, plans[bank], table) for bank, table in tables.items()]
     versions = [f"{name} {version}" for name, version in library_versions().items()]
+    makers = [plan.generator for plan in plans.values()]
     licences = [
         DATASET_LICENCES.get(plan.data.partition(":")[0], "see its source") for plan in plans.values()
     ]
@@ -233,9 +234,7 @@ def _data_card(
         command=f"make reproduce PROFILE={profile} && uetrust bank export {profile} --out FOLDER",
         version=__version__,
         libraries=", ".join(versions),
-        models=", ".join(
-            dict.fromkeys(plan.generator.model or plan.generator.serve for plan in plans.values())
-        ),
+        models=", ".join(dict.fromkeys(maker.model or maker.serve or maker.stored for maker in makers)),
         datasets="; ".join(f"{name}: {licence}" for name, licence in datasets.items()),
         checkpoints="; ".join(_licences(plan)),
         first=first,

@@ -37,7 +37,15 @@ from uetrust.core.settings import (
     split_labels,
 )
 from ..data.datasets import DATASET_NAMES, MADE_DATASETS
-from ..data.download import UNHASHED, cache_dir, has_file, hub_problem, is_offline, sources
+from uetrust.data.download import (
+    UNHASHED,
+    cache_dir,
+    has_file,
+    hub_problem,
+    is_offline,
+    pinned_files,
+    sources,
+)
 from ..data.records import BENCHMARK_FILES
 from ..generation.decoding import HE2024_DECODING
 from ..models.gguf import converted_folder
@@ -314,7 +322,7 @@ def _method_cell(name, plan):  # `_Cell` of a method of the paper on a bank
 # %% ../../nbs/11_report/07_plan.ipynb #bb7de8f4
 def _text_cell(plan, dataset, generator):  # `_Cell` of the texts of a bank, in place of those of the paper
     made_by, name, replaced = plan.generator, plan.data.partition(":")[0], []
-    copied = getattr(made_by, "stored", "")
+    copied = made_by.stored
     if name != dataset.lower():
         state = "stand_in" if name in MADE_DATASETS else "substitute"
         replaced.append(_Replaced(state, f"{name} in place of {dataset}"))

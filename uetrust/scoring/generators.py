@@ -29,7 +29,7 @@ from uetrust.core.settings import (
     section_names,
     value_error,
 )
-from ..data.datasets import dataset_problem, named_samples
+from ..data.datasets import STORED_TEXTS, dataset_problem, named_samples
 from ..generation.decoding import Decoding, decoding_preset
 from ..nlg.judge import RELEASED_WORDING, WORDINGS
 from ..nlg.likelihood import FAMILY_SCORES, NARCISSISM_MODELS
@@ -78,6 +78,8 @@ class _ModelSettings:
     revision: str = ""  # Commit of a hub model
     endpoint: str = ""  # Address of a server, up to and with /v1
     serve: str = ""  # Checkpoint to put behind a local server
+    # Public texts that are copied, and nothing is generated: one of `uetrust.data.datasets.STORED_TEXTS`
+    stored: str = ""
     # How a server gives log-probabilities of a given text: echo, prompt_logprobs or cohere
     echo: Literal["echo", "prompt_logprobs", "cohere"] = "echo"
     # Checkpoint that reads here what a server wrote: the same weights as the server has
@@ -165,9 +167,28 @@ def _given(name):
     prompt = model.prefix + "{source}" + model.suffix
     return dict(model=model.checkpoint, prompt=prompt, document=prompt, samples="0", passes="", compare="")
 
+# %% ../../nbs/09_scoring/05_generators.ipynb #821b7c32
+_OF_A_MODEL = "model endpoint serve reader passes p_true elicit verbal_1s verbal_2s device_map".split()
+
+
+def _check_stored(generator, section_name):
+    "Refuse stored texts that are not known, and settings of a model beside them."
+    if generator.stored not in STORED_TEXTS:
+        raise LookupError(
+            f"{section_name}: no texts about {generator.stored!r} are stored; stored is one of "
+            f"{list(STORED_TEXTS)}"
+        )
+    if given := [name for name in _OF_A_MODEL if getattr(generator, name)]:
+        raise ValueError(
+            f"{section_name}: stored texts are copied, and no model writes or reads them; leave out "
+            f"{preview(given)}"
+        )
+
 # %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-3
 def _check_steps(generator, section_name):
     "Refuse a generator without a model, and passes and questions that a server cannot compute."
+    if generator.stored:
+        return _check_stored(generator, section_name)
     if not (generator.model or generator.serve):
         raise ValueError(f"{section_name} names no model")
     if generator.reader and not generator.black_box:

@@ -17,7 +17,7 @@ from pathlib import Path
 from ..core.checks import Stopped, error_line, preview
 from ..core.settings import resolve_checkpoint, split_labels
 from ..core.store import Store, library_versions, lock_folder, share_folder
-from ..data.datasets import load_samples
+from ..data.datasets import load_samples, stored_texts
 from ..generation.decoding import check_decoding_size, system_to_record
 from .cache import cached_metrics_of_bank, metric_models, metrics_by_model
 from uetrust.scoring.generators import (
@@ -88,14 +88,18 @@ class StageRun(_RunPlace):
 
 # %% ../../nbs/09_scoring/06_pipeline.ipynb #e0a9ffcb-2
 def _texts(job, sources, run):
-    "Texts of a checkpoint, or of a server."
+    "Texts of a checkpoint or of a server, or copies of stored ones."
+    from uetrust.generation.bank import bank_of_texts
     from uetrust.generation.endpoint import fill_endpoint_bank
     from uetrust.generation.local import fill_local_bank
     from uetrust.generation.serve import open_endpoint
 
     generator = job.generator
     bank = (job.folder / "texts", job.dataset, generator.name, sources)
-    if not generator.black_box:
+    if generator.stored:
+        texts, name = stored_texts(generator.stored), f"texts stored in {generator.stored}"
+        bank_of_texts(*bank, texts, name, size=generator.shard, **run.share)
+    elif not generator.black_box:
         model = run.own_model(generator)
         how = dict(batch=generator.batch, size=generator.shard)
         fill_local_bank(*bank, model, generator.decoding, **how, **run.share)
@@ -403,7 +407,7 @@ def check_placement(
     "Refuse a device, a number format or a device map that no model of these stages would use."
     generator = job.generator
     loads = dict(
-        texts=not generator.endpoint,
+        texts=not (generator.endpoint or generator.stored),
         passes=generator.read_by or generator.serve,
         comparisons="conditional" in generator.passes,
     )

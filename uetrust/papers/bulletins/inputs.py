@@ -30,6 +30,7 @@ from ...core.store import Store, value_digest
 from ...core.tables import save_csv
 from ...data.checker import ERROR_TYPES
 from ...data.datasets import load_samples
+from ...data.loaders import tofueval, tofueval_dialogue_ratios
 from ...evaluation.agreement import spearman
 from ...evaluation.correlations import fisher_interval
 from ...evaluation.prr import prr_table
@@ -550,11 +551,13 @@ def ordering_scores(
 def error_shares(
     profile: str,  # Section of settings.ini
     banks: list,  # Names of banks
-) -> dict:  # Bank -> greedy texts x types of error, share of words; only banks of bulletins
-    "Share of the words of every greedy text that each type of error marks."
+) -> dict:  # Bank -> texts x types of error, share of words; banks of bulletins, and of texts with marks
+    "Share of the words that each type of error marks: a checker in bulletins, people in stored texts."
     plans = {bank: readable_bank(profile, bank) for bank in banks}
-    return {
+    checked = {
         bank: checked_greedy_texts(read_bank(found.folder / "texts"))[list(ERROR_TYPES)]
         for bank, found in plans.items()
         if found.dataset == "bulletin"
     }
+    marked = [bank for bank, found in plans.items() if found.generator.stored == "tofueval"]
+    return checked | {bank: tofueval_dialogue_ratios(tofueval()) for bank in marked}

@@ -77,7 +77,8 @@ REGISTERED_METRICS |= {
 class ModelMapping(NamedTuple):
     "Generators, datasets and judges of a run, by those of the paper"
 
-    generators: dict  # Generator of the paper -> generator in settings.ini
+    # Generator of the paper -> generator in settings.ini; the name of a dataset stands for all its generators
+    generators: dict
     datasets: dict  # Dataset of the paper -> dataset in settings.ini
     # Metric or method of the paper -> name in the registry, instead of `REGISTERED_METRICS` and
     # `REGISTERED_METHODS`
@@ -85,7 +86,12 @@ class ModelMapping(NamedTuple):
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #fd1f517e-1
 PAPER_MODELS = ModelMapping(
-    {"BART": "bart-large-cnn", "Llama 2": "llama-2-7b-chat", "GPT-3.5": "gpt-3.5"},
+    {
+        "BART": "bart-large-cnn",
+        "Llama 2": "llama-2-7b-chat",
+        "GPT-3.5": "gpt-3.5",
+        "TofuEval": "released",  # The release copies the summaries that people annotated
+    },
     {"AESLC": "aeslc", "XSUM": "xsum", "TofuEval": "tofueval"},
     {},
 )
@@ -103,7 +109,8 @@ def bank_of_table(
     "Bank (stored set of generations) on which each table is computed."
     settings = table_settings()
     pairs = zip(settings["dataset"], settings["generator"], strict=True)
-    banks = [f"{models.datasets[dataset]}--{models.generators[generator]}" for dataset, generator in pairs]
+    made_by = models.generators
+    banks = [f"{models.datasets[data]}--{made_by.get(data, made_by.get(name))}" for data, name in pairs]
     return pd.Series(banks, settings.index, name="bank")
 
 # %% ../../../nbs/10_papers/01_he2024/05_own_tables.ipynb #d9386fe8

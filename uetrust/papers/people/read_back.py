@@ -26,11 +26,11 @@ from ...data.faithbench import faithbench
 from uetrust.data.loaders import (
     SUMMEVAL_QUALITIES,
     TOFU_ERRORS,
-    TOFU_SUMMARY,
     summeval,
     tofueval,
     tofueval_dialogues,
     tofueval_ratios,
+    tofueval_texts,
 )
 from ...data.ragtruth import RAGTRUTH_QUALITY, ragtruth
 from ...evaluation.prr import prr_table
@@ -76,9 +76,7 @@ def _ragtruth(writer, task, split, folder):
 def _tofueval(writer, task, split, folder):  # The letters of its systems name no model: all are used
     sentences = tofueval()
     sentences = sentences[(sentences["split"] == split) & ~sentences["repeat"]]
-    ratios, key = tofueval_ratios(sentences), list(TOFU_SUMMARY)
-    texts = sentences.groupby(key, sort=False)["summ_sent"].agg(" ".join)
-    found = texts.loc[ratios.index].rename("text").reset_index()
+    ratios, found = tofueval_ratios(sentences), tofueval_texts(sentences)
     dialogues = tofueval_dialogues().set_index("doc_id")["source"]
     prompts = [
         TOFU_PROMPT.replace("{topic}", row.topic).replace("{source}", dialogues[row.doc_id])
