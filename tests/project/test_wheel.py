@@ -16,7 +16,7 @@ UV = Path(sys.executable).parent / "uv"
 LESSON = ROOT / "nbs" / "lessons" / "1_basics" / "01_what_is_prr.ipynb"
 DATA = set("published models judges people canaries.json checkpoints.csv demo_methods.csv".split())
 DATA |= set(
-    "exhibits.csv glossary.csv metric_costs.json people_prr.csv people_regret.csv registry.csv".split()
+    "deviations.csv exhibits.csv glossary.csv metric_costs.json people_prr.csv people_regret.csv registry.csv".split()
 )
 REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
 

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['CLAIM_COLUMNS', 'ClaimVerdicts', 'PEOPLE_COLUMNS', 'REGRET_COLUMNS', 'claims_command', 'cells_command',
-           'people_command', 'find_command']
+           'people_command', 'find_command', 'deviations_command']
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #e84d0c99
 import re
+import textwrap
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -314,3 +315,45 @@ def find_command(
     if found.empty:
         raise SystemExit(f"no table or figure matches {text!r}; {_other_exhibits(text)}")
     print("\n\n".join("\n".join(_exhibit_lines(row)) for row in found.itertuples()))
+
+# %% ../../nbs/13_cli/05_ledgers.ipynb #5b766ea7
+def _deviation_lines(row):  # Lines printed for one field
+    where = f"tables {row.tables}" if row.tables else "touches no printed table"
+    names = "; ".join(filter(None, [row.metrics, row.methods]))
+    head = f"{row.field}: {row.state}, {where}" + f" ({names})" * bool(names)
+    yield textwrap.fill(head, 79, subsequent_indent="    ")
+    for name, text in (("paper", row.paper), ("code", row.code), ("ours", row.ours or row.setting)):
+        yield textwrap.fill(text, 79, initial_indent=f"  {name:<7}", subsequent_indent=" " * 9)
+
+
+def _print_deviations(rows):
+    other = rows[rows["state"] != "same"].sort_values("state", kind="stable")
+    print("\n\n".join("\n".join(_deviation_lines(row)) for row in other.itertuples()))
+    same = rows.loc[rows["state"] == "same", "field"]
+    print(textwrap.fill(f"\n{len(same)} fields are the same: {', '.join(same)}", 79, break_on_hyphens=False))
+
+# %% ../../nbs/13_cli/05_ledgers.ipynb #7154ac6f
+@command(
+    "uetrust deviations",
+    "uetrust deviations he2024",
+    "uetrust deviations fflm --csv",
+    group="Papers",
+)
+def deviations_command(
+    paper: Name | None = None,  # he2024, ice, fflm, narcissism or threshold; counts of all when left out
+    /,
+    *,
+    out: File | None = None,  # .parquet or .csv file for the register
+    output: Output = AS_TEXT,
+):
+    "Where a run here is not what a paper or its code did, field by field."
+    from uetrust.papers.deviations.register import deviation_counts, deviations
+
+    check_out(out)
+    rows = deviations(paper or "")
+    write_out(rows, out)
+    if paper is None and not (output.json or output.csv):
+        print_table(deviation_counts().reset_index())
+        print("\n`uetrust deviations he2024` lists the fields of a paper")
+    elif not printed_for_programs(rows, output):
+        _print_deviations(rows)
