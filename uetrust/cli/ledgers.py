@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CLAIM_COLUMNS', 'ClaimVerdicts', 'PEOPLE_COLUMNS', 'REGRET_COLUMNS', 'claims_command', 'cells_command',
-           'people_command', 'find_command', 'deviations_command']
+           'people_command', 'find_command', 'deviations_command', 'expected_command']
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #e84d0c99
 import re
@@ -357,3 +357,43 @@ def deviations_command(
         print("\n`uetrust deviations he2024` lists the fields of a paper")
     elif not printed_for_programs(rows, output):
         _print_deviations(rows)
+
+# %% ../../nbs/13_cli/05_ledgers.ipynb #19b2bc91
+def _print_beside(beside, preset):
+    from uetrust.papers.deviations.beside_print import beside_sentence
+    from uetrust.papers.deviations.register import deviations
+
+    named = [fields.split() for fields in beside["deviations"]]
+    number = {field: i for i, field in enumerate(dict.fromkeys(sum(named, [])), 1)}
+    touched = [" ".join(str(number[field]) for field in fields) for fields in named]
+    shown = beside.drop(columns="group") if (beside["group"] == "").all() else beside
+    print_table(shown.rename(columns=dict(printed="expected", own="got")).assign(deviations=touched))
+    rows = deviations(preset).set_index("field")
+    print()
+    for field, i in number.items():
+        text = f"{i} {field}: {rows.at[field, 'ours'] or rows.at[field, 'setting']}"
+        print(textwrap.fill(text, 79, subsequent_indent="   ", break_on_hyphens=False))
+    print("\n" + textwrap.fill(beside_sentence(beside), 79))
+
+# %% ../../nbs/13_cli/05_ledgers.ipynb #fdf88ed4
+@command(
+    "uetrust expected paper-50",
+    "uetrust expected paper-50 --out data/measured_paper-50.csv",
+    group="Papers",
+)
+def expected_command(
+    profile: Name,  # A finished run of a paper: paper, ice, fflm, narcissism or threshold, or paper-50 and the like
+    /,
+    *,
+    out: File | None = None,  # .parquet or .csv file for the table
+    output: Output = AS_TEXT,
+):
+    "Printed numbers that a run touches: expected, got, and which deviation."
+    from uetrust.papers.deviations.beside_print import beside_print
+    from uetrust.papers.deviations.register import preset_of_profile
+
+    check_out(out)
+    beside = beside_print(profile)
+    write_out(beside, out)
+    if not printed_for_programs(beside, output):
+        _print_beside(beside, preset_of_profile(profile))
