@@ -10,10 +10,9 @@ import sys
 
 
 def main(profile, jobs, *again):
+    from uetrust.cli.cli import main as run_command
     from uetrust.cli.notebooks import due_jobs  # Here, so that Ctrl-C shows no traceback meanwhile
     from uetrust.cli.reproduce import report_profile, run_profile, warm_context
-
-    from uetrust.cli.cli import main as run_command
     from uetrust.core.settings import out_dir
     from uetrust.papers.deviations.register import preset_of_profile
 

@@ -382,7 +382,7 @@ def _print_beside(beside, preset):
     group="Papers",
 )
 def expected_command(
-    profile: Name,  # A finished run of a paper: paper, ice, fflm, narcissism or threshold, or paper-50 and the like
+    profile: Name,  # A finished run: paper, ice, fflm, narcissism or threshold, or paper-50
     /,
     *,
     out: File | None = None,  # .parquet or .csv file for the table

@@ -321,7 +321,7 @@ def inherited(
 def profile(
     name: str = "demo",  # Section `[profile.name]` of settings.ini
 ) -> dict:  # Key -> text; `[common]` supplies missing keys
-    "One profile of settings.ini; NAME-NUMBER is the profile NAME with so many texts of each data set at most."
+    "One profile of settings.ini; NAME-50 is the profile NAME with at most 50 texts of each data set."
     base, _, number = name.rpartition("-")
     known = section_names("profile")
     if name not in known and base in known and re.fullmatch("[1-9][0-9]*", number):

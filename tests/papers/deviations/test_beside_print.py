@@ -1,4 +1,4 @@
-"""Own numbers beside the printed ones, by way of the files that a run leaves, and the command that shows them."""
+"""Own numbers beside the printed ones: from the files that a run leaves, and by the command."""
 
 import io
 import json
@@ -107,7 +107,8 @@ def test_the_table_is_stored_and_given_to_programs(runs, capsys, tmp_path):
     assert call(capsys, "expected", "threshold-50", "--out", out)[0] == 0
     stored = pd.read_csv(out)
     shown = pd.read_csv(io.StringIO(call(capsys, "expected", "threshold-50", "--csv")[1]))
-    assert stored.equals(shown) and "metric.anli" in stored["deviations"][0]
+    pd.testing.assert_frame_equal(stored, shown, check_dtype=False)
+    assert "metric.anli" in stored["deviations"][0]
     assert json.loads(call(capsys, "expected", "threshold-50", "--json")[1])[0]["printed"] == 89.4
 
 

@@ -57,4 +57,4 @@ def test_a_row_too_many_and_a_row_too_few_are_named(monkeypatch):
     said = "\n".join(p.register_complaints())
     assert "has no row for field decoding.seed of preset he2024, which has '42'" in said
     assert "has the field decoding.samples of preset he2024 twice" in said
-    assert "has a setting for field decoding.sauce of preset he2024, which has none" in said
+    assert "says 'hot' for field decoding.sauce of preset he2024, the preset has no such field" in said

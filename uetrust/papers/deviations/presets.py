@@ -70,7 +70,8 @@ def _judge_fields():
 
 def _ice_fields():
     body = ice_request(Endpoint(_ANY_SERVER, "judge", chat=False), "fluency", 1, "a").body
-    return _fields("request", {name: value for name, value in body.items() if name not in ("model", "prompt")})
+    sent = {name: value for name, value in body.items() if name not in ("model", "prompt")}
+    return _fields("request", sent)
 
 # %% ../../../nbs/10_papers/09_deviations/02_presets.ipynb #1c980aa7
 def _he2024():
@@ -99,14 +100,15 @@ def _fflm():
 # %% ../../../nbs/10_papers/09_deviations/02_presets.ipynb #885b04da
 def _narcissism():
     decoding = asdict(greedy_only(generator_settings("BART-Base")).decoding)
-    greedy = {name: decoding[name] for name in ("samples", "beams", "max_new_tokens", "min_length", "max_prompt")}
+    used = "samples beams max_new_tokens min_length max_prompt".split()
     models = {
         name: f"{model.checkpoint}, prompt {model.prefix + '{source}' + model.suffix!r}, {model.runs}"
         for name, model in NARCISSISM_MODELS.items()
     }
-    data = dict.fromkeys(pair.partition("--")[0] for pair in profile("narcissism")["cross_evaluation"].split())
-    found = _profile_fields("narcissism") | _fields("model", models) | _fields("decoding", greedy)
-    for name in data:
+    pairs = profile("narcissism")["cross_evaluation"].split()
+    found = _profile_fields("narcissism") | _fields("model", models)
+    found |= _fields("decoding", {name: decoding[name] for name in used})
+    for name in dict.fromkeys(pair.partition("--")[0] for pair in pairs):
         found |= _section_fields("dataset", name)
     return found
 
@@ -136,13 +138,14 @@ def _complaints(preset):
     for field in rows.index[rows.index.duplicated()]:
         yield f"data/deviations.csv has the field {field} of preset {preset} twice: delete one"
     rows = rows[~rows.index.duplicated()]
-    for field, value in now.items():
-        if field not in rows:
-            yield f"data/deviations.csv has no row for field {field} of preset {preset}, which has {value!r}: add it"
-        elif rows[field] != value:
+    for field in sorted(now.keys() - {*rows.index}):
+        yield (
+            f"data/deviations.csv has no row for field {field} of preset {preset}, which has {now[field]!r}: "
+            "add it"
+        )
+    for field, said in rows[(rows != "") | rows.index.isin(list(now))].items():
+        if said != now.get(field):
             yield (
-                f"data/deviations.csv says {rows[field]!r} for field {field} of preset {preset}, the preset "
-                f"has {value!r}: mend the one that is wrong"
+                f"data/deviations.csv says {said!r} for field {field} of preset {preset}, the preset has "
+                f"{repr(now[field]) if field in now else 'no such field'}: mend the one that is wrong"
             )
-    for field in rows.index[(rows != "") & ~rows.index.isin(list(now))]:
-        yield f"data/deviations.csv has a setting for field {field} of preset {preset}, which has none: empty it"
