@@ -21,6 +21,7 @@ from uetrust.core import settings as s
 from uetrust.data.bulletins import bulletins
 from uetrust.generation.serve import running_server
 from uetrust.models.load import load_model
+from uetrust.papers.deviations.beside_print import beside_print
 
 pytestmark = pytest.mark.profiles
 
@@ -187,6 +188,7 @@ def threshold(monkeypatch, names):
 
 
 SUBSTITUTES = dict(narcissism=narcissism, threshold=threshold)
+TOUCHED = dict(narcissism={2, 3}, threshold={1})  # Tables that a run on bulletins can stand beside
 MOST_PAGES = 2  # Of a profile; the pages of threshold differ in mode and calibrator only
 
 
@@ -203,3 +205,6 @@ def test_a_study_of_another_paper_runs(here, profile, monkeypatch):
         job.values.update({name: value for name, value in changed.items()})
         names = executed(job, profile)
         assert list(s.out_dir(profile).rglob("*.csv")), names["page"].name
+    if profile in TOUCHED:
+        beside = beside_print(profile)
+        assert set(beside["table"]) <= TOUCHED[profile] and beside["printed"].notna().all(), beside

@@ -378,7 +378,7 @@ def _print_beside(beside, preset):
 # %% ../../nbs/13_cli/05_ledgers.ipynb #fdf88ed4
 @command(
     "uetrust expected paper-50",
-    "uetrust expected paper-50 --out data/measured_paper-50.csv",
+    "uetrust expected paper-50 --out expected.csv",
     group="Papers",
 )
 def expected_command(
