@@ -112,6 +112,13 @@ def test_the_table_is_stored_and_given_to_programs(runs, capsys, tmp_path):
     assert json.loads(call(capsys, "expected", "threshold-50", "--json")[1])[0]["printed"] == 89.4
 
 
+def test_a_run_whose_numbers_are_all_missing_has_none_to_show(runs, capsys):
+    undefined = dict(part="ways", level="pooled", fold=0, dim="coherence", how="uniform", coef="spearman")
+    write(runs / "ice-50", "ice_study_correlations.csv", **undefined, value=[None], lo=None, hi=None)
+    code, _, err = call(capsys, "expected", "ice-50")
+    assert code == 2 and "has no number to put beside print" in err
+
+
 def test_a_profile_without_a_paper_and_a_run_without_pages_say_what_would_work(runs, capsys):
     code, _, err = call(capsys, "expected", "demo")
     assert code == 2 and "repeats no paper; these do: paper, ice" in err

@@ -123,12 +123,12 @@ def beside_print(
             f"the profile {profile_name!r} repeats no paper; these do: {', '.join(PRESET_PROFILES.values())}"
         )
     found = _own_numbers(preset, folder or out_dir(profile_name))
-    if not len(found):
+    both = _with_print(found, preset) if len(found) else found
+    if not len(both):
         raise ValueError(
             f"{folder or out_dir(profile_name)} has no number to put beside print: run "
             f"`make reproduce PROFILE={profile_name}` first"
         )
-    both = _with_print(found, preset)
     known = both[["lo", "hi"]].notna().all(axis=1)
     within = both["printed"].between(both["lo"], both["hi"]).map({True: "yes", False: "no"})
     return both.assign(inside=np.where(known, within, ""), deviations=named_deviations(preset, both))
