@@ -13,6 +13,7 @@ from functools import cache
 
 import pandas as pd
 
+from ...core.checks import preview
 from ...core.settings import root
 from ...core.vocabulary import suggestion
 
@@ -102,6 +103,6 @@ def deviation_line(
     named = list(found.loc[found["state"] == "named deviation", "field"])
     unknown = (found["state"] == "unknown").sum()
     count = f"{len(named)} deviation{'s' * (len(named) != 1)}"
-    listed = f": {', '.join(named)}" if named else ""
+    listed = f": {preview(named, 6)}" if named else ""
     rest = f". What was done is not known for {unknown} more" * bool(unknown)
     return f"The register names {count} of our set-up from the paper{listed}{rest}."
