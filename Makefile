@@ -16,7 +16,8 @@ JOBS = $(or $(patsubst -j%,%,$(filter -j%,$(MAKEFLAGS))),1)
 AGAIN = $(if $(findstring B,$(firstword -$(MAKEFLAGS))),--again)
 COMPILE := $(VENV)/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --no-annotate --no-header --generate-hashes
 PIP := $(PY) -m pip install -q --disable-pip-version-check
-RUNS := runs/$(PROFILE)
+RUN := $(PROFILE)$(if $(ITEMS),-$(ITEMS))
+RUNS := runs/$(RUN)
 export OMP_NUM_THREADS ?= 1
 export MPLBACKEND = agg
 export PYTHONHASHSEED = 0
@@ -30,11 +31,11 @@ MODELS_aeslc := aeslc-bart aeslc-t5
 
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -ts '|'
-	@echo '  PROFILE=demo (default) or another section of settings.ini; TORCH_BACKEND=cpu or auto chooses the torch build'
+	@echo '  PROFILE=demo (default) or another section of settings.ini; ITEMS=50 takes 50 texts of each data set; TORCH_BACKEND=cpu or auto chooses the torch build'
 
 # a notebook that fails stops no other; the report then marks the gap, and make fails
 reproduce: $(VENV)/.ready runs/.library ## Rebuild every table, figure, ledger and the report of PROFILE
-	@python3 scripts/alone.py $(RUNS)/.lock $(PY) scripts/reproduce.py $(PROFILE) $(JOBS) $(AGAIN)
+	@python3 scripts/alone.py $(RUNS)/.lock $(PY) scripts/reproduce.py $(RUN) $(JOBS) $(AGAIN)
 	@echo "$(RUNS)/report/index.html is up to date"
 
 test: $(VENV)/.ready ## Run the tests (six minutes); pages that ran green and are as they were are passed over

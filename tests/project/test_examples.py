@@ -27,9 +27,10 @@ from uetrust.core.registry import _unit_scale
 from uetrust.core.roles import declared_scale
 from uetrust.core.settings import mirror
 from uetrust.models.gguf import converted_folder
+from uetrust.papers.he2024.own_tables import write_synthetic_run
 
 # In a project; others in an empty folder
-PROJECT = ["run", "report", "plan", "bank export", "bank fill", "slides"]
+PROJECT = ["expected", "run", "report", "plan", "bank export", "bank fill", "slides"]
 BEFORE = {
     "bank read": ["bank generate"],
     "bank compare": ["bank generate"],
@@ -40,6 +41,7 @@ BEFORE = {
 PUBLIC = ["cells", "people"]  # Some of their data are public and not in the repository
 WROTE = {  # What the examples leave, relative to their folder
     "audit": "audit.html",
+    "expected": "expected.csv",
     "score": "scores.parquet",
     "bank generate": "my-bank/bank.json",
     "bank read": "my-bank/unconditional",
@@ -69,6 +71,8 @@ def ran(tmp_path_factory):
             at = folders["project" if name in PROJECT else "outside"]
             if name in ("report", "bank export"):  # `make reproduce` runs the pages of the bank
                 _run_pages(at)
+            if name == "expected":
+                write_synthetic_run(at / "runs" / "paper-50", banks=["aeslc--gpt-3.5"])
             if name == "convert":
                 save_published_bart(at)
             if name == "score":  # Its --out is the input of audit

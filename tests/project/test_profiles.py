@@ -6,18 +6,22 @@ bulletins, and every server is a local one.
 """
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from tests.helpers.paths import ROOT
 from tests.helpers.stand_ins import replaced, save_stand_ins, stand_in_folders
 from uetrust.cli.notebooks import profile_jobs
 from uetrust.core import settings as s
 from uetrust.data.bulletins import bulletins
 from uetrust.generation.serve import running_server
 from uetrust.models.load import load_model
+from uetrust.papers.deviations.beside_print import beside_print
 
 pytestmark = pytest.mark.profiles
 
@@ -119,6 +123,29 @@ def test_paper_fills_all_cells_of_tables_3_to_9(here, tmp_path):
     assert len(list((folder / "tables").glob("table*_beside.csv"))) == 7
 
 
+def test_a_first_hour_ends_with_expected_got_and_which_deviation(project, tmp_path):
+    "`make reproduce PROFILE=paper ITEMS=4`, with one of its banks"
+    for name in ("nbs", "data", "models", "sources"):
+        (tmp_path / name).symlink_to(project / name)
+    text = (project / "settings.ini").read_text()
+    banks = s.profile("paper")["banks"]
+    assert text.count(banks) == 1
+    (tmp_path / "settings.ini").write_text(text.replace(banks, "aeslc--bart-large-cnn"))
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / ".library").touch()
+    words = [sys.executable, str(ROOT / "scripts" / "reproduce.py"), "paper-4", "2"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [run.name for run in (tmp_path / "runs").glob("paper*")] == ["paper-4"]
+    expected = pd.read_csv(tmp_path / "runs" / "paper-4" / "tables" / "expected.csv")
+    assert set(expected["table"]) == {7} and expected["printed"].notna().all()
+    texts = pd.read_csv(tmp_path / "runs" / "paper-4" / "tables" / "cross--aeslc--bart-large-cnn_prr.csv")
+    assert texts["n"].max() == 4
+    density = expected.query("row == 'ROUGE-L' and column == 'MD'")["deviations"]
+    assert all("density.inputs" in fields for fields in density)
+    assert "printed numbers are in the 95 % interval" in done.stdout.replace("\n", " ")
+
+
 OTHERS = {  # Profile -> parameters that take bulletins in the place of files of other people
     "ice": dict(ice_texts="bulletin:test:12", ice_k="0 1", ice_sets=1, ice_held=2, ice_judged=4),
     "fflm": dict(fflm_detection="bulletin:6", fflm_rating="bulletin:6", complete=False),
@@ -161,6 +188,7 @@ def threshold(monkeypatch, names):
 
 
 SUBSTITUTES = dict(narcissism=narcissism, threshold=threshold)
+TOUCHED = dict(narcissism={2, 3}, threshold={1})  # Tables that a run on bulletins can stand beside
 MOST_PAGES = 2  # Of a profile; the pages of threshold differ in mode and calibrator only
 
 
@@ -177,3 +205,6 @@ def test_a_study_of_another_paper_runs(here, profile, monkeypatch):
         job.values.update({name: value for name, value in changed.items()})
         names = executed(job, profile)
         assert list(s.out_dir(profile).rglob("*.csv")), names["page"].name
+    if profile in TOUCHED:
+        beside = beside_print(profile)
+        assert set(beside["table"]) <= TOUCHED[profile] and beside["printed"].notna().all(), beside

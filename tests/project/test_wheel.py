@@ -15,8 +15,9 @@ from tests.helpers.paths import ROOT
 UV = Path(sys.executable).parent / "uv"
 LESSON = ROOT / "nbs" / "lessons" / "1_basics" / "01_what_is_prr.ipynb"
 DATA = set("published models judges people canaries.json checkpoints.csv demo_methods.csv".split())
-DATA |= set("exhibits.csv glossary.csv metric_costs.json people_prr.csv people_regret.csv".split())
-DATA |= {"pinned.csv", "registry.csv"}
+DATA |= {"pinned.csv", "registry.csv"} | set(
+    "deviations.csv exhibits.csv glossary.csv metric_costs.json people_prr.csv people_regret.csv".split()
+)
 REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
 
 

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['CLAIM_COLUMNS', 'ClaimVerdicts', 'PEOPLE_COLUMNS', 'REGRET_COLUMNS', 'claims_command', 'cells_command',
-           'people_command', 'find_command']
+           'people_command', 'find_command', 'deviations_command', 'expected_command']
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #e84d0c99
 import re
+import textwrap
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -314,3 +315,85 @@ def find_command(
     if found.empty:
         raise SystemExit(f"no table or figure matches {text!r}; {_other_exhibits(text)}")
     print("\n\n".join("\n".join(_exhibit_lines(row)) for row in found.itertuples()))
+
+# %% ../../nbs/13_cli/05_ledgers.ipynb #5b766ea7
+def _deviation_lines(row):  # Lines printed for one field
+    where = f"tables {row.tables}" if row.tables else "touches no printed table"
+    names = "; ".join(filter(None, [row.metrics, row.methods]))
+    head = f"{row.field}: {row.state}, {where}" + f" ({names})" * bool(names)
+    yield textwrap.fill(head, 79, subsequent_indent="    ")
+    for name, text in (("paper", row.paper), ("code", row.code), ("ours", row.ours or row.setting)):
+        yield textwrap.fill(text, 79, initial_indent=f"  {name:<7}", subsequent_indent=" " * 9)
+
+
+def _print_deviations(rows):
+    other = rows[rows["state"] != "same"].sort_values("state", kind="stable")
+    print("\n\n".join("\n".join(_deviation_lines(row)) for row in other.itertuples()))
+    same = rows.loc[rows["state"] == "same", "field"]
+    print(textwrap.fill(f"\n{len(same)} fields are the same: {', '.join(same)}", 79, break_on_hyphens=False))
+
+# %% ../../nbs/13_cli/05_ledgers.ipynb #7154ac6f
+@command(
+    "uetrust deviations",
+    "uetrust deviations he2024",
+    "uetrust deviations fflm --csv",
+    group="Papers",
+)
+def deviations_command(
+    paper: Name | None = None,  # he2024, ice, fflm, narcissism or threshold; counts of all when left out
+    /,
+    *,
+    out: File | None = None,  # .parquet or .csv file for the register
+    output: Output = AS_TEXT,
+):
+    "Where a run here is not what a paper or its code did, field by field."
+    from uetrust.papers.deviations.register import deviation_counts, deviations
+
+    check_out(out)
+    rows = deviations(paper or "")
+    write_out(rows, out)
+    if paper is None and not (output.json or output.csv):
+        print_table(deviation_counts().reset_index())
+        print("\n`uetrust deviations he2024` lists the fields of a paper")
+    elif not printed_for_programs(rows, output):
+        _print_deviations(rows)
+
+# %% ../../nbs/13_cli/05_ledgers.ipynb #19b2bc91
+def _print_beside(beside, preset):
+    from uetrust.papers.deviations.beside_print import beside_sentence
+    from uetrust.papers.deviations.register import deviations
+
+    named = [fields.split() for fields in beside["deviations"]]
+    number = {field: i for i, field in enumerate(dict.fromkeys(sum(named, [])), 1)}
+    touched = [" ".join(str(number[field]) for field in fields) for fields in named]
+    shown = beside.drop(columns="group") if (beside["group"] == "").all() else beside
+    print_table(shown.rename(columns=dict(printed="expected", own="got")).assign(deviations=touched))
+    rows = deviations(preset).set_index("field")
+    print()
+    for field, i in number.items():
+        text = f"{i} {field}: {rows.at[field, 'ours'] or rows.at[field, 'setting']}"
+        print(textwrap.fill(text, 79, subsequent_indent="   ", break_on_hyphens=False))
+    print("\n" + textwrap.fill(beside_sentence(beside), 79))
+
+# %% ../../nbs/13_cli/05_ledgers.ipynb #fdf88ed4
+@command(
+    "uetrust expected paper-50",
+    "uetrust expected paper-50 --out expected.csv",
+    group="Papers",
+)
+def expected_command(
+    profile: Name,  # A finished run: paper, ice, fflm, narcissism or threshold, or paper-50
+    /,
+    *,
+    out: File | None = None,  # .parquet or .csv file for the table
+    output: Output = AS_TEXT,
+):
+    "Printed numbers that a run touches: expected, got, and which deviation."
+    from uetrust.papers.deviations.beside_print import beside_print
+    from uetrust.papers.deviations.register import preset_of_profile
+
+    check_out(out)
+    beside = beside_print(profile)
+    write_out(beside, out)
+    if not printed_for_programs(beside, output):
+        _print_beside(beside, preset_of_profile(profile))

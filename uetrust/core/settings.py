@@ -6,9 +6,9 @@
 __all__ = ['SECTION_KINDS', 'RENAMED', 'NAMED_CHECKPOINTS', 'PACKAGE_CHECKPOINT', 'DEVICE_MAPS', 'DTYPES', 'DTYPE_PRESETS',
            'SCRAP', 'LOCK', 'ONE_THREAD', 'root', 'work_dir', 'published_file', 'mirror', 'oracles', 'Profile',
            'Dataset', 'check_keys', 'value_error', 'parse_section', 'section_names', 'section', 'inherited', 'profile',
-           'profile_settings', 'out_dir', 'located_data', 'NamedCheckpoint', 'is_gguf', 'package_checkpoint',
-           'resolve_checkpoint', 'split_labels', 'pinned_checkpoint', 'parse_device_map', 'parse_dtypes',
-           'remove_scraps', 'written_file', 'put_in_place', 'atomic_write']
+           'profile_settings', 'own_keys', 'out_dir', 'located_data', 'NamedCheckpoint', 'is_gguf',
+           'package_checkpoint', 'resolve_checkpoint', 'split_labels', 'pinned_checkpoint', 'parse_device_map',
+           'parse_dtypes', 'remove_scraps', 'written_file', 'put_in_place', 'atomic_write']
 
 # %% ../../nbs/01_core/03_settings.ipynb #03e46ee6
 import ast
@@ -322,7 +322,11 @@ def inherited(
 def profile(
     name: str = "demo",  # Section `[profile.name]` of settings.ini
 ) -> dict:  # Key -> text; `[common]` supplies missing keys
-    "One profile of settings.ini."
+    "One profile of settings.ini; NAME-50 is the profile NAME with at most 50 texts of each data set."
+    base, _, number = name.rpartition("-")
+    known = section_names("profile")
+    if name not in known and base in known and re.fullmatch("[1-9][0-9]*", number):
+        return section("profile", base) | dict(items=number, most=number)
     return section("profile", name)
 
 # %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-5
@@ -334,11 +338,20 @@ def profile_settings(
     own = {key: text for key, text in profile(name).items() if key in types}
     return Profile(**parse_section("profile", name, own, types))
 
+# %% ../../nbs/01_core/03_settings.ipynb #8128dee5
+def own_keys(
+    kind: str,  # 'profile', 'dataset' or 'generator'
+    name: str,  # Name of the section, after the dot
+) -> list:  # Keys in the order of the file
+    "Keys that a section of settings.ini sets itself."
+    section(kind, name)
+    return list(_read()[f"{kind}.{name}"])
+
 # %% ../../nbs/01_core/03_settings.ipynb #fdea6d21-6
 def out_dir(
     profile: str = "demo",  # Name of the profile
 ) -> Path:  # runs/<profile>, outside git
-    "Folder to which a profile writes."
+    "Folder to which a profile writes; a profile with fewer texts has its own."
     return work_dir() / "runs" / profile
 
 # %% ../../nbs/01_core/03_settings.ipynb #7da7fec5

@@ -267,10 +267,11 @@ SET_FILES = dict(  # Study -> set -> files that are fetched by hand
 
 def _by_hand(pattern):  # Files that match, neither here nor to be fetched, as one text in a list
     folders = [folder for folder in (cache_dir(), mirror()) if folder]
+    fetched = sources().index.union(pinned_files().index)
     places = [
         (name, [folder / f"{name}{end}" for folder in folders for end in ("", ".gz")])
         for name in (*BENCHMARK_FILES, *UNHASHED)
-        if fnmatch(name, pattern) and name not in sources().index
+        if fnmatch(name, pattern) and name not in fetched
     ]
     missing = [name for name, paths in places if not any(path.is_file() for path in paths)]
     return [f"{preview(missing, 1)}, to be fetched by hand"] * bool(missing)

@@ -87,3 +87,10 @@ def test_every_table_of_results_has_its_own_caption_of_the_right_task():
         assert ("etection" in caption) == (number in (2, 9, 10, 12))
         assert ("ating" in caption) == (number in (3, 4, 7, 13))
     assert "prompts" in captions[7] and "BART" in captions[8]
+
+
+def test_a_first_hour_reads_so_many_sources_of_every_set_that_names_no_number():
+    texts = fflm.all_texts("bulletin", "bulletin:5", most=3)
+    sources = texts.groupby(["task", "split"])["source"].nunique()
+    assert sources.to_dict() == {("detection", "test"): 3, ("detection", "val"): 3, ("rating", "test"): 5}
+    assert fflm.all_texts("bulletin", "", most=0)["source"].nunique() > 6

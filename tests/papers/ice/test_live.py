@@ -99,6 +99,12 @@ def test_the_papers_split_is_64_and_1536_with_its_examples(real):
     assert sample == st.judged_items(real, s, "sets", 2), "the same summaries with every set"
 
 
+def test_a_first_hour_judges_a_few_of_the_same_summaries(real):
+    every, few = (st.judged_items(real, st.ICEStudy(most=most), "ways") for most in (0, 50))
+    assert len(few) == 50 == len(set(few)) and set(few) < set(every)
+    assert st.judged_items(real, st.ICEStudy(most=5000), "ways") == every
+
+
 def test_a_seed_is_a_study(real):
     (a, x), (b, y), (c, z) = (
         (st.judged_items(real, s, "sets"), st.shown_examples(real, s))

@@ -336,6 +336,26 @@ def test_a_metric_from_a_file_is_no_longer_missing(scores, missing, tmp_path, mo
     assert ts.threshold_items("nine", {})[1] == missing
 
 
+def test_a_first_hour_scores_a_few_texts_of_every_set(scores, missing, monkeypatch):
+    texts, given = scores[["dataset", "id", "label"]], []
+    monkeypatch.setattr(ts, "true_sets", lambda complete: texts)
+    monkeypatch.setattr(ts, "_score_true_sets", lambda found, *_: (given.append(found), (scores, missing))[1])
+    for most in (2, 2, 0):
+        ts.threshold_items("nine", {}, most=most)
+    assert (given[0].groupby("dataset").size() == 2).all() and given[0].equals(given[1])
+    assert given[2].equals(texts)
+
+
+def test_an_auc_has_the_interval_of_its_number_of_texts():
+    printed = printed_opitz_table(1).at["frank", "ANLI"]
+    row = dict(mode="xdomain", preset="principled", dataset="frank", metric="ANLI", always_faithful=0.5)
+    few, many = (
+        ts.auc_against_print(pd.DataFrame([row | dict(auc=0.8, n_test=n)])).iloc[0] for n in (100, 10_000)
+    )
+    assert few["lo"] == pytest.approx(71.3, abs=0.1) and few["hi"] == pytest.approx(88.7, abs=0.1)
+    assert few["printed"] == printed and few["hi"] - few["lo"] > 9 * (many["hi"] - many["lo"])
+
+
 def test_scores_of_ones_own_fill_their_columns(scores, missing, tmp_path):
     own = scores[["dataset", "id"]].assign(Q2=np.arange(len(scores)) / 100, length=1)
     own.iloc[::-1].to_csv(tmp_path / "own.csv", index=False)

@@ -10,6 +10,7 @@ from tests.helpers.browser import page_problems
 from tests.helpers.sites import COUNTS, EVIL
 from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
 from uetrust.cli.command import APP
+from uetrust.papers.deviations.register import deviation_counts, deviations
 from uetrust.report.site.questions import SITE_QUESTIONS
 from uetrust.report.site.write import GROUPS, MENU, _grouped_chapters, _menu, _neighbours, write_report
 
@@ -117,7 +118,10 @@ def test_every_page_of_the_menu_is_there_and_every_paper_has_all_its_rows(site):
     for address, _ in shown:
         assert (site / address.partition("#")[0]).exists()
     for paper, counts in COUNTS.items():
-        assert (site / f"paper-{paper}.html").read_text().count('<tr class="item"') == sum(counts)
+        exhibits, _, register = (site / f"paper-{paper}.html").read_text().partition('id="deviations"')
+        assert exhibits.count('<tr class="item"') == sum(counts)
+        assert register.count('<tr class="item"') == len(deviations(paper))
+        assert f"{deviation_counts().at[paper, 'named deviation']} named deviations" in register
 
 
 def test_every_command_of_the_quick_starts_is_one_that_the_parser_takes(site):

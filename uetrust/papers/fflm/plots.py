@@ -105,10 +105,15 @@ def all_texts(
     detection: str,  # Sets with labels, separated by blanks
     rating: str,  # Sets with ratings, separated by blanks
     complete: bool = True,  # Refuse a set with another number of records than was published
+    most: int = 0,  # Sources at most of a set that names no number; 0 takes all
 ) -> pd.DataFrame:  # Columns of `uetrust.papers.fflm.live.fflm_texts`
     "The texts of both tasks."
+
+    def sets(names):
+        return [f"{name}:{most}" if most and ":" not in name else name for name in str(names).split()]
+
     requests = (("detection", detection), ("rating", rating))
-    parts = [fflm_texts(str(names).split(), task, complete) for task, names in requests]
+    parts = [fflm_texts(sets(names), task, complete) for task, names in requests]
     return pd.concat(parts, ignore_index=True)
 
 # %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #8bcb0cd2

@@ -218,6 +218,7 @@ class ICEStudy(NamedTuple):
     sets: int = 3  # Sets of examples, the paper's seeds
     held: int = 5  # First folds, of which nothing is judged when numbers and sets are compared
     judged: int = 200  # Summaries that are judged then
+    most: int = 0  # Summaries at most that are judged when ways are compared; 0 takes all
 
 # %% ../../../nbs/10_papers/05_ice/02_live.ipynb #85dcce56-1
 def _checked_folds(
@@ -254,7 +255,9 @@ def judged_items(
     "The summaries that are judged in one part of the study."
     groups = _checked_folds(pool, study)
     if part == "ways":
-        return list(pool["item"][~pool["doc"].isin(groups[fold])])
+        every = list(pool["item"][~pool["doc"].isin(groups[fold])])
+        few = 0 < study.most < len(every)
+        return sorted(random.Random(study.seed).sample(every, study.most)) if few else every
     rng = random.Random(study.seed)
     rest = [item for doc in sum(groups[study.held :], []) for item in pool["item"][pool["doc"] == doc]]
     first = rng.sample(rest, study.judged // 2)  # Two draws, as the paper's authors made them

@@ -146,6 +146,7 @@ def threshold_items(
     folder=None,  # With 'nine': folder where scores are kept
     own=None,  # With 'nine': table of dataset, id and further metrics
     complete: bool = True,  # With 'nine': refuse sets with another number of records than published
+    most: int = 0,  # With 'nine': texts of each set at most, drawn with seed 42; 0 takes all
     metric_dtype: str = "",  # With 'nine': number formats of the models, as `compute_metrics` takes them
 ) -> tuple[dict, dict]:  # Layout -> `ThresholdItems`; metric -> why it is missing
     "Data sets of the study, and the missing metrics."
@@ -157,17 +158,25 @@ def threshold_items(
     if sets == "released":
         return {NINE_SETS: _nine_items(true_scores())}, {}
     texts = true_sets(complete=complete)
+    if most:
+        texts = texts.sample(frac=1, random_state=42).groupby("dataset").head(most).sort_index()
     scores, missing = _score_true_sets(texts, models, folder, metric_dtype=metric_dtype)
     scores = _with_given_scores(scores, own) if own else scores
     missing = {metric: why for metric, why in missing.items() if scores[metric].isna().all()}
     return {NINE_SETS: _nine_items(scores)}, missing
 
 # %% ../../../nbs/10_papers/04_threshold/02_live.ipynb #fbc604e9
+def _auc_half_width(auc, n, share):  # Of the 95 % interval (Hanley & McNeil 1982); share: of the faithful
+    faithful, other = n * share, n * (1 - share)
+    pairs = (faithful - 1) * (auc / (2 - auc) - auc**2) + (other - 1) * (2 * auc**2 / (1 + auc) - auc**2)
+    return 1.96 * ((auc * (1 - auc) + pairs) / (faithful * other)) ** 0.5
+
+
 def auc_against_print(
     # From `threshold_study`, on the nine sets in mode 'xdomain': the AUC is that of all scores
     tidy: pd.DataFrame,
-) -> pd.DataFrame:  # dataset, metric, auc and printed (both in percent), difference
-    "AUC of each data set and metric against Table 1 of the paper."
+) -> pd.DataFrame:  # dataset, row (as printed), metric, auc, lo, hi and printed (all in percent), difference
+    "AUC of each data set and metric, with a 95 % interval over texts, against Table 1 of the paper."
     if (tidy["mode"] != "xdomain").any():
         raise ValueError(
             f"Table 1 is compared in mode xdomain, got {preview(tidy['mode'].unique())}: "
@@ -179,5 +188,7 @@ def auc_against_print(
     found = found.drop_duplicates(["dataset", "metric"])
     expected = [printed.loc[row, metric] for row, metric in zip(found["row"], found["metric"])]
     percent = found["auc"] * 100
-    columns = dict(auc=percent, printed=expected, difference=percent - expected)
-    return found[["dataset", "metric"]].assign(**columns).reset_index(drop=True)
+    half = 100 * _auc_half_width(found["auc"], found["n_test"], found["always_faithful"])
+    columns = dict(auc=percent, lo=(percent - half).clip(0), hi=(percent + half).clip(upper=100))
+    columns |= dict(printed=expected, difference=percent - expected)
+    return found[["dataset", "row", "metric"]].assign(**columns).reset_index(drop=True)

@@ -17,6 +17,7 @@ import pandas as pd
 from ... import __version__
 from ...core.checks import json_text
 from ...core.settings import atomic_write, out_dir, root
+from ...papers.deviations.register import deviation_counts, deviations
 from ...papers.he2024.published import correlation_figures
 from ...papers.people.overview import OUTPUT_KINDS, OVERVIEW_LIMIT, overview_sentences, stored_overview
 from ..chapters import NULL_HALF_WIDTH, STANDING
@@ -358,6 +359,7 @@ def _paper_pages(site, content, pages):
         titles += [("claims", "Claim ledger")] if key == "he2024" and "claims" in pages else []
         states = list(dict.fromkeys(state for row in rows for state in row["states"]))
         shown = dict(paper=paper, rows=rows, chapters=titles, states=states, summary=_paper_summary(key))
+        shown |= dict(deviations=deviations(key).to_dict("records"), counts=dict(deviation_counts().loc[key]))
         yield f"paper-{key}.html", "paper.html", shown
     papers = [dict(key=key, paper=paper, summary=_paper_summary(key)) for key, paper in PAPERS.items()]
     yield "papers.html", "papers.html", dict(papers=papers)
