@@ -65,6 +65,22 @@ MEANINGS |= _CURVES | dict(
     lo_alone=("95 % interval, labels alone", "without the other metrics"),
 )
 
+# %% ../../nbs/11_report/16_audit_tables.ipynb #2e629c0b
+_UNITS = dict(
+    within=(
+        "AUROC within texts",
+        "probability that the worse of two units of a text is less certain",
+    ),
+    within_lo=("95 % interval within", "over texts"),
+    within_p=("p within", "of an AUROC at least as far from .5 where scores are exchanged inside texts"),
+    within_texts=("texts within", "texts with units of different quality"),
+    between=("PRR between texts", "mean quality of a text against the mean uncertainty of its units"),
+    between_lo=("95 % interval between", "over texts"),
+    between_p=("p between", "of a PRR at least as far from 0 where texts are exchanged"),
+    between_texts=("all texts", ""),
+)
+MEANINGS |= _UNITS | {name: MEANINGS[name] for name in ("within", "within_lo")}
+
 # %% ../../nbs/11_report/16_audit_tables.ipynb #54ecfdee
 MEANINGS |= dict(
     judge=("judge", ""),
@@ -86,20 +102,6 @@ MEANINGS |= dict(
     risk=("risk", "mean risk of the texts that are kept"),
     least_rejected=("least rejected", "share of the texts that any method must reject"),
 )
-_UNITS = dict(
-    within=(
-        "AUROC within texts",
-        "probability that the worse of two units of a text is less certain",
-    ),
-    within_lo=("95 % interval within", "over texts"),
-    within_p=("p within", "of an AUROC at least as far from .5 where scores are exchanged inside texts"),
-    within_texts=("texts within", "texts with units of different quality"),
-    between=("PRR between texts", "mean quality of a text against the mean uncertainty of its units"),
-    between_lo=("95 % interval between", "over texts"),
-    between_p=("p between", "of a PRR at least as far from 0 where texts are exchanged"),
-    between_texts=("all texts", ""),
-)
-MEANINGS |= _UNITS | {name: MEANINGS[name] for name in ("within", "within_lo")}
 _OTHERWISE = dict(
     picks=dict(value=("PRR of its choice", "under the main quality")),
     next_study=dict(value=("difference of PRR", ""), lo=("95 % interval of the difference", "")),

@@ -35,7 +35,6 @@ class _ScoredTexts:
     document: pd.Series = None  # Document of each text, when several texts share one
     turned: tuple = ()  # Confidences: columns of `uncertainty` that have the other sign in the file
     by_people: bool = False  # Whether people judged `main`: by its name, or because it is named the truth
-    unit: str = None  # 'claim' or 'sentence', where rows are parts of the texts that `document` names
 
     @property
     def methods(self):
@@ -59,15 +58,12 @@ class _ScoredTexts:
         rows = self.prr[self.prr["metric"] == self.main].dropna(subset="value")
         return rows.sort_values("value", ascending=False, kind="stable").reset_index(drop=True)
 
-# %% ../../nbs/11_report/06_pitfalls.ipynb #369cf659
+# %% ../../nbs/11_report/06_pitfalls.ipynb #cd568bc5
 @dataclass
-class Audited(_ScoredTexts):
-    "Scores under audit, and what several pitfalls need"
+class _ScoredUnits(_ScoredTexts):
+    "Scores of claims or sentences, where rows are parts of the texts that `document` names"
 
-    @cached_property
-    def repeats(self):
-        "Number of different rows or texts, and what they are; None where a document is named"
-        return None if self.document is not None else _repeated_rows(self)
+    unit: str = None  # 'claim' or 'sentence'; None where every row is a text
 
     @cached_property
     def units(self):
@@ -76,6 +72,16 @@ class Audited(_ScoredTexts):
             return None
         unsure = self.uncertainty[list(self.ranked["method"])]
         return unit_table(self.quality[[self.main]], unsure, self.document)
+
+# %% ../../nbs/11_report/06_pitfalls.ipynb #369cf659
+@dataclass
+class Audited(_ScoredUnits):
+    "Scores under audit, and what several pitfalls need"
+
+    @cached_property
+    def repeats(self):
+        "Number of different rows or texts, and what they are; None where a document is named"
+        return None if self.document is not None else _repeated_rows(self)
 
     @cached_property
     def compared(self):
