@@ -152,7 +152,8 @@ class WithinAUROC(NamedTuple):
 
 def _within_note(units, used):
     "How many texts count, ties inside texts, and how far the interval can be trusted."
-    tied = 1 - len(np.unique(np.c_[units.text, units.uncertainty], axis=0)) / len(units.text)
+    times = np.unique(np.c_[units.text, units.uncertainty], axis=0, return_counts=True)[1]
+    tied = float(times[times > 1].sum() / len(units.text))
     texts = int(used.sum())
     few = "interval unreliable" if texts < UNRELIABLE_SAMPLE_SIZE else "caution"
     parts = [f"{texts} of {len(used)} texts have units of different quality"] * (texts < len(used))

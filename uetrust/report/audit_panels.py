@@ -229,5 +229,5 @@ def within_and_between(audited):
     names = [f"{level}{end}" for level in ("within", "between") for end in ends]
     notes = audited.units["within_note"].str.cat(audited.units["between_note"], sep="; ").str.strip("; ")
     table = audited.units[["method", *names]].assign(note=notes)
-    page = "nbs/04_evaluation/17_units.ipynb"
+    page = "nbs/lessons/1_basics/12_within_and_between.ipynb"
     return Panel("Within and between texts", table, within_sentence(audited), page)
