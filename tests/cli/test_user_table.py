@@ -8,6 +8,7 @@ import pytest
 
 from tests.helpers.tables import CASES, ROWS, call, needs_cases, prr_of
 from uetrust import prr, read_scores
+from uetrust.evaluation.units import between_prr, within_auroc
 
 
 @needs_cases
@@ -97,3 +98,41 @@ def test_yes_and_no_are_told_by_every_command_and_true_is_not(tmp_path, capsys):
             code, _, err = call(capsys, *line.replace("FILE", str(tmp_path / "x.csv")).split())
             assert code == 0, (name, err)
             assert ("'rouge': Yes counts as 1 and No as 0" in err) == told, name
+
+
+def facts(**columns):
+    "Twenty texts of six claims: u knows the claim, v the text"
+    rng, text = np.random.default_rng(0), np.repeat(np.arange(20), 6)
+    right = (rng.random(120) < rng.uniform(0.2, 0.9, 20)[text]).astype(int)
+    share = pd.Series(right).groupby(text).transform("mean")
+    frame = dict(document=[f"d{t}" for t in text], **columns, right=right)
+    return pd.DataFrame(frame | dict(u=rng.normal(size=120) - 2 * right, v=-share))
+
+
+@pytest.mark.parametrize("name", ["claim", "Sentence", "claim_id"])
+def test_a_column_of_claims_tells_within_from_between_without_a_flag(name, tmp_path, capsys):
+    frame = facts(**{name: np.arange(120) % 6})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    words = "--quality right --uncertainty u v --json".split()
+    code, out, err = call(capsys, "prr", tmp_path / "x.csv", *words)
+    assert code == 0 and f"Rows are units ({name}) of the texts in document." in err
+    rows = {row["method"]: row for row in json.loads(out)}
+    for method, row in rows.items():
+        inside = within_auroc(frame["right"], frame[method], frame["document"])
+        across = between_prr(frame["right"], frame[method], frame["document"])
+        for found, level in ((inside, "within"), (across, "between")):
+            assert row[level] == pytest.approx(found.value) and row[f"{level}_hi"] == pytest.approx(found.hi)
+            assert row[f"{level}_p"] == pytest.approx(found.p)
+        assert (row["within_texts"], row["between_texts"]) == (inside.texts, 20)
+    assert rows["v"]["within"] == 0.5 and rows["v"]["between"] == pytest.approx(1)
+    assert rows["u"]["within_lo"] > 0.5 and rows["u"]["n"] == 120
+    named = json.loads(call(capsys, "prr", tmp_path / "x.csv", *words, "--document", "document")[1])
+    assert named == list(rows.values())
+
+
+@pytest.mark.parametrize("frame", [facts(), facts(claim=range(120)).drop(columns="document")])
+def test_a_table_without_units_or_without_their_texts_is_as_before(frame, tmp_path, capsys):
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    row, err = prr_of(capsys, tmp_path / "x.csv", "--quality", "right", "--uncertainty", "u")
+    assert list(row) == ["method", "metric", *prr([1, 0], [1, 2])._fields, "q"] and "units" not in err
+    assert row["se"] == pytest.approx(prr(frame["right"], frame["u"]).se)

@@ -1,11 +1,14 @@
 """Audit panels: what the choice of each metric costs."""
 
+from html import unescape
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from tests.helpers.audit_edges import pairs
-from uetrust.report.audit import not_quotable
+from uetrust.evaluation.units import between_prr, within_auroc
+from uetrust.report.audit import audit, not_quotable
 from uetrust.report.audit_panels import agreement_with_main, best_methods
 from uetrust.report.pitfalls import Audited, picks_by_metric
 
@@ -76,3 +79,47 @@ def test_agreement_of_metrics_has_an_interval_by_documents():
     grouped = agreement_with_main(Audited(quality, pd.DataFrame(dict(u=-q)), "q", document=documents))
     assert grouped.table["lo"].iloc[0] < row["lo"] and grouped.table["hi"].iloc[0] > row["hi"]
     assert agreement_with_main(Audited(quality[["q"]], pd.DataFrame(dict(u=-q)), "q")) is None
+
+
+def claims(texts=30, units=6):
+    rng, text = np.random.default_rng(0), np.repeat(np.arange(texts), units)
+    right = (rng.random(len(text)) < rng.uniform(0.2, 0.9, texts)[text]).astype(float)
+    table = dict(doc=text, sentence=[f"Text {i}." for i in range(len(text))], human=right)
+    scores = dict(msp=rng.normal(size=len(text)) - 2 * right, n_words=rng.integers(3, 9, len(text)))
+    return pd.DataFrame(table | scores)
+
+
+def test_rows_that_are_sentences_are_audited_within_and_between_texts():
+    table = claims()
+    found = audit(table)
+    uses = found.columns.uses.set_index("column")["use"]
+    assert (uses["sentence"], uses["doc"]) == ("unit", "document")
+    panel = found.panels["within_and_between"]
+    shown = panel.table.set_index("method")
+    assert set(shown.index) == {"msp", "n_words"}
+    inside = within_auroc(table["human"], table["msp"], table["doc"])
+    across = between_prr(table["human"], table["msp"], table["doc"])
+    assert shown.at["msp", "within"] == inside.value and shown.at["msp", "within_texts"] == inside.texts
+    assert shown.at["msp", "between"] == across.value and shown.at["msp", "between_p"] == across.p
+    said = (
+        f"Sentences within texts by msp: AUROC {inside.value:.2f} (0.5 at random), 95 % interval "
+        f"{inside.lo:.2f} to {inside.hi:.2f}, p < .001, {inside.texts} texts. Between texts: PRR "
+    )
+    assert panel.sentence.startswith(said) and panel.sentence in found.verdict
+    assert "orders these 180 sentences of 30 texts" in found.verdict[0]
+    assert "random orders of whole texts give" in found.quote
+    for form in (str(found), unescape(found.page())):
+        assert "AUROC within texts" in form and "PRR between texts" in form and said in form
+    assert len(found.brief().splitlines()) <= 15 and said in found.brief()
+
+
+def test_rows_without_a_unit_or_without_its_text_have_no_such_section():
+    for table in (claims().drop(columns="sentence"), claims().drop(columns="doc")):
+        found = audit(table)
+        assert "within_and_between" not in found.panels and "within texts" not in str(found) + found.page()
+
+
+def test_texts_with_one_label_each_are_said_to_have_nothing_within():
+    table = claims().assign(human=lambda df: df["doc"] % 2)
+    said = audit(table).panels["within_and_between"].sentence
+    assert "no AUROC (none of 30 texts has units of different quality: there is nothing to rank)" in said

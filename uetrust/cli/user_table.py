@@ -76,6 +76,13 @@ def uncertainty_columns(
     found = _methods_by_name(df, quality, document, file, baselines)
     return _uncertainties(df, found.uncertainty, found.confidence, file), found.lines(HOW_TO_NAME)
 
+# %% ../../nbs/13_cli/02_user_table.ipynb #f40da3f1
+def _with_units(table, qualities, scores, documents, options):  # With the columns of `unit_table`
+    from uetrust.evaluation.units import unit_table
+
+    shared = {name: options[name] for name in ("area", "ties", "max_rejection", "compat") if name in options}
+    return table.merge(unit_table(qualities, scores, documents, **shared), on=["method", "metric"])
+
 # %% ../../nbs/13_cli/02_user_table.ipynb #7ab4e005
 class _UserTable(NamedTuple):
     "PRR of a user's own scores, and how their columns were read and found"
@@ -97,15 +104,19 @@ def user_table(
 ) -> _UserTable:
     "PRR of every pair of a quality column and an uncertainty column, with notes on how columns were read."
     from uetrust.evaluation.prr import prr_table
+    from uetrust.scoring.columns import unit_columns
 
     file, names = Path(file), (document,) if document else ()
     df, notes = read_noted_scores(file, id_col, names, **(where or {}))
     qualities = numeric_scores(df[require_columns(df, quality, file)], file)
+    unit, document = unit_columns(df, document, [*quality, *uncertainty, *confidence])
     scores, found = uncertainty_columns(df, quality, uncertainty, confidence, document, file)
+    found = [*found, *([f"Rows are units ({unit}) of the texts in {document}."] if unit else [])]
     documents = df[require_columns(df, [document], file)[0]].to_numpy() if document else None
     scales = dict(map(parse_scale, scale))
     try:
         table = prr_table(qualities, scores, document=documents, scale=scales, **options)
+        table = _with_units(table, qualities, scores, documents, options) if unit else table
     except ValueError as e:
         raise ValueError(f"{file.name}: {e}") from None
     if (table["value"].isna() | table["note"].str.contains("nothing is ranked")).all():

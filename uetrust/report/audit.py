@@ -13,22 +13,22 @@ from pathlib import Path
 import pandas as pd
 
 from ..core.checks import align_samples, preview, score_frame, score_vector
-from ..core.roles import role_of
+from ..core.roles import plain_name, role_of
 from ..evaluation.prr import prr_difference, rejection_curve
 from .audit_views import audit_brief, audit_html, audit_text
-from .pitfalls import Audited, found_panels, found_pitfalls, picks_by_metric
-from ..scoring.columns import UsedColumns, mean_columns, proposed_use, used_columns
+from .pitfalls import Audited, found_panels, found_pitfalls, picks_by_metric, within_sentence
+from ..scoring.columns import UNIT_NAMES, UsedColumns, mean_columns, proposed_use, used_columns
 from ..scoring.user_scores import numeric_scores, read_noted_scores, require_columns
 
 # %% ../../nbs/11_report/18_audit.ipynb #d173c21a
 def _texts_of(audited, top):  # '120 texts of 40 documents', and what random orders move
     used = audited.quality[audited.main].notna() & audited.uncertainty[top["method"]].notna()
-    texts = f"{used.sum()} texts"
+    texts = f"{used.sum()} {audited.unit or 'text'}s"
     if audited.document is None or audited.document[used].is_unique:
         return texts, "random orders give"
     return (
-        f"{texts} of {audited.document[used].nunique()} documents",
-        "random orders of whole documents give",
+        f"{texts} of {audited.document[used].nunique()} {'texts' if audited.unit else 'documents'}",
+        f"random orders of whole {'texts' if audited.unit else 'documents'} give",
     )
 
 
@@ -112,6 +112,8 @@ def verdict(
         name, gap = rival
         ends = f"[{gap.lo:.2f}, {gap.hi:.2f}]"
         said.append(f"{name}, a baseline, has {gap.value:+.2f} {ends} PRR relative to {top['method']}.")
+    if audited.unit:
+        said.append(within_sentence(audited))
     return said
 
 # %% ../../nbs/11_report/18_audit.ipynb #97594ade
@@ -263,6 +265,7 @@ def _audited_scores(used):  # `Audited` of the `UsedColumns` of a table
         document=None if document is None else _named(df, [document], "document")[document],
         turned=tuple(sure),
         by_people=truth is not None or role_of(main) == "truth",
+        unit=None if used.unit is None else UNIT_NAMES[plain_name(used.unit)],
     )
 
 # %% ../../nbs/11_report/18_audit.ipynb #36f17097

@@ -18,6 +18,7 @@ from ..core.checks import preview
 INTERVALS = dict(
     lo="hi",
     within_lo="within_hi",
+    between_lo="between_hi",
     lo_alone="hi_alone",
     difference_lo="difference_hi",
     texts_lo="texts_hi",
@@ -64,6 +65,22 @@ MEANINGS |= _CURVES | dict(
     lo_alone=("95 % interval, labels alone", "without the other metrics"),
 )
 
+# %% ../../nbs/11_report/16_audit_tables.ipynb #2e629c0b
+_UNITS = dict(
+    within=(
+        "AUROC within texts",
+        "probability that the worse of two units of a text is less certain",
+    ),
+    within_lo=("95 % interval within", "over texts"),
+    within_p=("p within", "of an AUROC at least as far from .5 where scores are exchanged inside texts"),
+    within_texts=("texts within", "texts with units of different quality"),
+    between=("PRR between texts", "mean quality of a text against the mean uncertainty of its units"),
+    between_lo=("95 % interval between", "over texts"),
+    between_p=("p between", "of a PRR at least as far from 0 where texts are exchanged"),
+    between_texts=("all texts", ""),
+)
+MEANINGS |= _UNITS | {name: MEANINGS[name] for name in ("within", "within_lo")}
+
 # %% ../../nbs/11_report/16_audit_tables.ipynb #54ecfdee
 MEANINGS |= dict(
     judge=("judge", ""),
@@ -92,11 +109,12 @@ _OTHERWISE = dict(
     judge_corrected=dict(value=("value", "of the measure of its row"), n=("texts", "all texts")),
     few_labels=dict(n=("texts", "all texts"), value=("PRR", "of all texts, from the labels of some")),
     promised_risk=dict(p=("p", "of a risk above the promised one")),
+    within_and_between=_UNITS,
     agreement_with_main=dict(p=("p", "probability of a correlation at least as far from 0 by chance")),
 )  # Panel -> columns that mean something else in it
 
 # %% ../../nbs/11_report/16_audit_tables.ipynb #fb380f05
-COUNTS = frozenset("n n_labels n_texts texts texts_lo texts_hi observed".split())
+COUNTS = frozenset("n n_labels n_texts within_texts between_texts texts texts_lo texts_hi observed".split())
 COUNTS |= frozenset("cells p_below_05 holm_below_05 with_others_observed with_one_other".split())
 
 
@@ -113,7 +131,7 @@ def number_text(
         return "-"
     if name in COUNTS:
         return f"{value:,.0f}"
-    if name in ("p", "q", "joint_p") and value < 0.0005:
+    if name in ("p", "q", "joint_p", "within_p", "between_p") and value < 0.0005:
         return "<0.001"
     if name == "threshold":
         return f"{value:.4g}"

@@ -293,6 +293,9 @@ def audit_text(
     parts = ["\n".join(found.verdict)]
     parts += ["\n".join(found.columns.lines(most=8))] if found.columns else []
     parts += ["\n".join(_ranked_text(found))] if len(ranked_scores(found)) else []
+    if units := found.panels.get("within_and_between"):
+        table = units.table.drop(columns="note").head(SHOWN_ROWS)
+        parts.append("\n".join([f"{units.title}:", *_text_lines(shown_table(table, "within_and_between"))]))
     parts.append("\n".join(_finding_lines(found) or ["No pitfall was found."]))
     shown = [found.panels[name] for name in PLANNING if name in found.panels]
     planned = [f"{panel.title}: {panel.sentence}{_in_brackets(panel.page)}" for panel in shown]
