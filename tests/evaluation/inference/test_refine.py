@@ -5,6 +5,7 @@ from math import comb, inf, nan
 import numpy as np
 import pytest
 
+from uetrust.data.biographies import biographies
 from uetrust.evaluation.inference.refine import claim_limits, claim_threshold
 
 
@@ -85,3 +86,17 @@ def test_promises_are_kept_with_ties():
         marginal.append((population < claim_threshold(limits, 0.2).threshold).mean())
         sure.append((population < claim_threshold(limits, 0.2, 0.1).threshold).mean())
     assert 0.05 < np.mean(marginal) <= 0.2 and np.mean(np.array(sure) > 0.2) <= 0.1
+
+
+@pytest.mark.parametrize("group", ["system", "rarity"])
+def test_promises_are_kept_on_facts_that_people_judged(group):
+    facts = biographies().query("right.notna()")
+    facts = facts.assign(document=facts["system"] + facts["person"], position=facts["fact"] / facts["facts"])
+    rng = np.random.default_rng(2)
+    for _, some in facts.groupby(group):
+        limits, broken = claim_limits(some["right"], some["position"], some["document"]), []
+        for _ in range(1000):
+            calibration, new = np.array_split(rng.permutation(limits), 2)
+            broken.append((new < claim_threshold(calibration, 0.2).threshold).mean())
+        error = np.std(broken) / np.sqrt(len(broken))
+        assert len(limits) > 40 and np.mean(broken) < 0.2 + 3 * error
