@@ -433,7 +433,7 @@ def test_a_text_has_a_score_where_one_of_its_references_gives_one(texts):
 
 def test_each_checkpoint_is_loaded_once_and_only_what_is_asked_is_made(texts, monkeypatch):
     opened, real = [], g.open_model
-    monkeypatch.setattr(g, "open_model", lambda key, **kw: opened.append(key[0]) or real(key, **kw))
+    monkeypatch.setattr(g, "open_model", lambda key, *a, **kw: opened.append(key[0]) or real(key, *a, **kw))
     scores = g.compute_metrics(
         texts, shipped_models(), ["bart_score", "summac_zs", "harim", "rouge_l"], progress=False
     )

@@ -46,14 +46,14 @@ from uetrust.data.download import (
     pinned_files,
     sources,
 )
+
+# %% ../../nbs/11_report/07_plan.ipynb #abc834f6
 from ..data.records import BENCHMARK_FILES
 from ..generation.decoding import HE2024_DECODING
 from ..models.gguf import converted_folder
 from ..nlg.judge import RELEASED_PROMPTS, RELEASED_WORDING
 from ..nlg.likelihood import NARCISSISM_MODELS
 from ..papers.fflm.live import BASELINE_SCORES, DETECTION_SETS, RATING_SETS
-
-# %% ../../nbs/11_report/07_plan.ipynb #abc834f6
 from uetrust.papers.he2024.own_tables import (
     PAPER_MODELS,
     REGISTERED_METHODS,
@@ -66,6 +66,8 @@ from ..papers.he2024.published import DATASET_SIZES, printed_tables, table_setti
 from ..papers.ledger.cells import printed_numbers
 from ..papers.threshold.live import SECOND_BERTSCORE, TRUE_METRICS
 from ..scoring.cache import metric_models
+
+# %% ../../nbs/11_report/07_plan.ipynb #335a0618
 from uetrust.scoring.costs import (
     Cost,
     card_seconds,
@@ -264,7 +266,7 @@ SET_FILES = dict(  # Study -> set -> files that are fetched by hand
     },
 )
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #2a039bba
 def _by_hand(pattern):  # Files that match, neither here nor to be fetched, as one text in a list
     folders = [folder for folder in (cache_dir(), mirror()) if folder]
     fetched = sources().index.union(pinned_files().index)

@@ -78,26 +78,22 @@ class _ModelSettings:
     revision: str = ""  # Commit of a hub model
     endpoint: str = ""  # Address of a server, up to and with /v1
     serve: str = ""  # Checkpoint to put behind a local server
-    # Public texts that are copied, and nothing is generated: one of `uetrust.data.datasets.STORED_TEXTS`
-    stored: str = ""
-    # How a server gives log-probabilities of a given text: echo, prompt_logprobs or cohere
-    echo: Literal["echo", "prompt_logprobs", "cohere"] = "echo"
+    stored: str = ""  # Texts of `uetrust.data.datasets.STORED_TEXTS` that are copied; none are written
+    echo: Literal["echo", "prompt_logprobs", "cohere"] = "echo"  # How a server rates a given text
     # Checkpoint that reads here what a server wrote: the same weights as the server has
     reader: str = ""
     # Texts of a density: references; he2024, as released: what is written with a reference as the source
     density: Literal["references", "he2024"] = "references"
-    # Parts of the checkpoint on several devices, as `uetrust.core.settings.parse_device_map` takes them:
-    # auto, or a JSON object; '' loads it on one device
+    # auto, or a JSON object as `uetrust.core.settings.parse_device_map` takes it; '' loads on one device
     device_map: str = ""
-    # Number format of the checkpoint; '' is float32 on a CPU and half precision on a GPU
+    # '' is float32 on a CPU and half precision on a GPU
     dtype: Literal["", "float32", "bfloat16", "float16"] = field(default="", repr=False)
     key_env: str = ""  # Environment variable with the key of the endpoint
     price_in: Annotated[float, Ge(0)] = 0.0  # Per million prompt tokens
     price_out: Annotated[float, Ge(0)] = 0.0  # Per million tokens of text
     budget: Annotated[float, Ge(0)] = float("inf")  # In the currency of the prices
-    per_call: Annotated[int, Ge(0)] = (
-        0  # Texts per request; 0 requests all at once, 1 suits a server that does not honour n
-    )
+    # Texts per request; 0 requests all at once, 1 suits a server that does not honour n
+    per_call: Annotated[int, Ge(0)] = 0
     # Likeliest tokens whose log-probabilities a server returns, in addition to each token of a text; 0
     # requests those of the tokens alone, -1 none
     logprobs: Annotated[int, Ge(-1), Le(20)] = -1

@@ -61,8 +61,8 @@ def write_threshold(runs):
 
 WRITERS = {  # Profile -> what writes its files, printed numbers that it touches, field that touches the first
     "paper-50": (write_paper, 144, "number.texts"),
-    "ice-50": (write_ice, 4, "profile.ice_texts"),
-    "fflm-50": (write_fflm, 2, "precision"),
+    "ice-50": (write_ice, 4, "profile.ice_judge"),
+    "fflm-50": (write_fflm, 2, "model.LLaMa-7B"),
     "narcissism-50": (write_narcissism, 2, "precision"),
     "threshold-50": (write_threshold, 1, "metric.anli"),
 }
@@ -89,8 +89,8 @@ def test_a_number_outside_its_interval_is_not_inside(runs):
     write_paper(runs)
     off = b.beside_print("paper-50").set_index(["row", "column"])
     assert off.at[("ROUGE-L", "MD"), "inside"] == "no" and (off["inside"] == "yes").mean() > 0.9
-    assert "dataset.aeslc.train" in off.at[("ROUGE-L", "MD"), "deviations"].split()
-    assert "dataset.aeslc.train" not in off.at[("ROUGE-L", "MSP"), "deviations"].split()
+    assert "precision.summac" in off.at[("SummaC", "MD"), "deviations"].split()
+    assert "precision.summac" not in off.at[("ROUGE-L", "MD"), "deviations"].split()
     assert "register names a deviation for" in b.beside_sentence(off)
 
 

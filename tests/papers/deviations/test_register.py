@@ -35,11 +35,12 @@ def test_a_cell_is_touched_by_what_names_its_table_metric_and_method():
     def fields(table, metric, method):
         return set(r.touching("he2024", table, metric, method)["field"])
 
-    assert "density.sample" not in fields(5, "ROUGE-L", "EigV")
-    assert {"density.inputs", "dataset.aeslc.train"} <= fields(3, "ROUGE-L", "MD")
-    assert "dataset.aeslc.train" not in fields(4, "ROUGE-L", "MD") | fields(3, "ROUGE-L", "MSP")
-    assert "judge.wording" in fields(3, "wi-gt-GPT-3.5 (Overall)", "MSP")
-    assert "judge.wording" not in fields(3, "BARTScore", "MSP")
+    assert "generator.llama-2-7b-chat.p_true" in fields(4, "ROUGE-L", "P(True)")
+    assert "generator.llama-2-7b-chat.p_true" not in fields(4, "ROUGE-L", "MSP")
+    assert "texts.tofueval" in fields(9, "ROUGE-L", "LexSim")
+    assert "texts.tofueval" not in fields(3, "ROUGE-L", "LexSim")
+    assert "judge.model" in fields(3, "wi-gt-GPT-3.5 (Overall)", "MSP")
+    assert "judge.model" not in fields(3, "BARTScore", "MSP")
     whole = set(r.touching("he2024")["field"])
     each = [fields(int(name[1:]), *cell) for name, t in printed_tables().items() for cell in t.stack().index]
     assert set().union(*each) <= whole
@@ -60,5 +61,5 @@ def test_a_profile_has_the_register_of_its_paper(profile, preset):
 
 def test_a_sentence_counts_and_names_the_deviations():
     line = r.deviation_line(r.touching("ice", 1, "ICE (Uniform Sampling)"))
-    assert "profile.ice_texts" in line and line.endswith(".") and "  " not in line
+    assert "profile.ice_judge" in line and line.endswith(".") and "  " not in line
     assert "0 deviations" in r.deviation_line(r.touching("ice").iloc[:0])

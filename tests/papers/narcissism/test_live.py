@@ -157,13 +157,13 @@ def test_the_profile_of_the_paper_resolves():
     hub = [name for name, evaluator in NARCISSISM_MODELS.items() if evaluator.runs == "hub"]
     plans = [bank_plan("narcissism", bank) for bank in banks]
     assert [(one_plan.dataset, one_plan.generator.name) for one_plan in plans] == [
-        (dataset, name) for dataset in ("cnndm", "xsum") for name in hub
+        (dataset, name) for dataset in ("cnndm-drawn", "xsum-drawn") for name in hub
     ]
     assert all(
         one_plan.generator.model == NARCISSISM_MODELS[one_plan.generator.name].checkpoint
         and one_plan.generator.decoding.samples == 0
         and not one_plan.generator.passes
-        and one_plan.data.endswith(":500")
+        and one_plan.data.endswith(":500:42")
         for one_plan in plans
     )
     assert (

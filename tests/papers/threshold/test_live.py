@@ -339,7 +339,9 @@ def test_a_metric_from_a_file_is_no_longer_missing(scores, missing, tmp_path, mo
 def test_a_first_hour_scores_a_few_texts_of_every_set(scores, missing, monkeypatch):
     texts, given = scores[["dataset", "id", "label"]], []
     monkeypatch.setattr(ts, "true_sets", lambda complete: texts)
-    monkeypatch.setattr(ts, "_score_true_sets", lambda found, *_: (given.append(found), (scores, missing))[1])
+    monkeypatch.setattr(
+        ts, "_score_true_sets", lambda found, *_, **__: (given.append(found), (scores, missing))[1]
+    )
     for most in (2, 2, 0):
         ts.threshold_items("nine", {}, most=most)
     assert (given[0].groupby("dataset").size() == 2).all() and given[0].equals(given[1])
