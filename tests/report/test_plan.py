@@ -180,10 +180,11 @@ def test_opitz_numbers_of_anli_are_substitutes_where_the_sets_are_there(capsys, 
     assert states(capsys, "threshold")[0]["not_at_hand"] == 739
     lay(here / "cache", *(name for name in p.BENCHMARK_FILES if not name.startswith("true_scores")))
     found, _ = states(capsys, "threshold")
-    assert found["equal"] + found["substitute"] == 301 and found["substitute"] == 43
+    assert (found["equal"], found["substitute"]) == (430, 529)
     cells = p._other_paper_cells("threshold")
-    assert set(cells.loc[cells["state"] == "substitute", "column"]) == {"ANLI"}
-    assert "QuestE" in "".join(cells.loc[cells["column"] == "AVG", "why"])
+    columns = cells.loc[cells["state"] == "substitute", "column"]
+    touched = columns.isin(["ANLI", "AVG", "mean"]) | columns.str.endswith("(rank)")
+    assert touched.all() and set(cells.loc[cells["column"] == "ANLI", "state"]) == {"substitute"}
 
 
 def test_ice_has_another_judge_and_fflm_guesses_two_readers(capsys, here, monkeypatch):
