@@ -6175,6 +6175,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                            'uetrust/papers/ledger/recompute.py'),
                                                  'uetrust.papers.ledger.recompute._qags': ( '10_papers/02_ledger/recompute.html#_qags',
                                                                                             'uetrust/papers/ledger/recompute.py'),
+                                                 'uetrust.papers.ledger.recompute._released_table': ( '10_papers/02_ledger/recompute.html#_released_table',
+                                                                                                      'uetrust/papers/ledger/recompute.py'),
                                                  'uetrust.papers.ledger.recompute._score_pairs': ( '10_papers/02_ledger/recompute.html#_score_pairs',
                                                                                                    'uetrust/papers/ledger/recompute.py'),
                                                  'uetrust.papers.ledger.recompute._summeval': ( '10_papers/02_ledger/recompute.html#_summeval',

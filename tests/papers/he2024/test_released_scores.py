@@ -93,8 +93,7 @@ def test_with_the_folder_every_cell_figure_and_claim_is_recomputed(small, monkey
     assert mean["recomputed"] == pytest.approx(run.tables["T3"]["MSP"].mean())
     figures = released.release_figures(run)["figure"].nunique()
     assert figures == 39 - 2 * bool(flat)
-    verdicts = own_verdicts(run)
-    assert (verdicts["own"] != "not asked").sum() > 100
+    assert (own_verdicts(run)["own"] != "not asked").sum() > 100
 
 
 def test_a_column_that_print_came_from_is_nearest_to_it(folder, monkeypatch):

@@ -269,8 +269,8 @@ def _missing(name, table, methods, metrics, damaged):  # A line for each kind of
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #7f97fbca
 def _read_bank(folder, name, table, size):  # `ReleasedBank` or None, and problems
     runs, problems, damaged = _read_runs(folder, name, size)
-    if not runs and not problems:
-        return None, [f"{name}: missing, no folder of this name holds a file of a run"]
+    if not runs:
+        return None, problems or [f"{name}: missing, no folder of this name holds a file of a run"]
     stored, rated = pd.DataFrame(index=range(size)), {}
     for parts in runs.values():
         scores = parts["est"].table if "est" in parts else pd.DataFrame()
@@ -436,7 +436,7 @@ def why_uncounted(
 @cache
 def _released(folder):  # Tables, problems, and why the folder does not count
     release = read_release(folder)
-    why = why_uncounted(release) if release.banks else "it holds no file of a run"
+    why = why_uncounted(release) if release.banks else "none of its files can be used"
     return {} if why else release_run(release).tables, release.problems, why
 
 
@@ -454,7 +454,7 @@ def released_numbers(
         return {}
     tables, _, why = _released(str(folder))
     if why:
-        raise data_not_at_hand(RELEASE, f"{folder} does not count: {why}", "name the unpacked release")
+        raise data_not_at_hand(RELEASE, why, "UETRUST_HE2024_RELEASE names the unpacked release")
     if table not in tables:
         return {}
     own, printed = tables[table], printed_tables()[table]
