@@ -48,8 +48,6 @@ UNHASHED |= {
 UNHASHED |= {
     "meetingbank/test.jsonl.gz": "https://huggingface.co/datasets/lytang/MeetingBank-transcript",
     "mediasum/news_dialogue.json": "https://github.com/zcgzcgzcg1/MediaSum",
-    # A folder, unpacked by hand; texts of AESLC (Apache-2.0), XSUM (MIT) and TofuEval (MIT-0)
-    "he2024_release": "https://drive.google.com/file/d/1T061ZbbNee-Cpj5UxLYaHLaj4FUpqwjX",
 }
 
 # %% ../../nbs/02_data/01_download.ipynb #45a3139e
