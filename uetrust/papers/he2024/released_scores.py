@@ -300,7 +300,7 @@ class Release(NamedTuple):
     banks: dict  # Folder of the release -> `ReleasedBank`
     problems: list  # A line for every file that is missing, unreadable or of a wrong length
 
-
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #c3b21c5f
 def read_release(
     folder,  # Folder with sample_res, assist_res and chatgpt_res, at any depth
     sizes: dict = None,  # Dataset of the paper -> number of texts; those of the paper when None
