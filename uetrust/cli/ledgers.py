@@ -155,6 +155,7 @@ def cells_command(
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #ff1c0440-2
 def _print_cells(cells, where, paper):
+    from uetrust.papers.he2024.released_scores import release_problems
     from uetrust.papers.ledger.cells import CELL_STATUS, parts_without_data, status_counts
 
     shown = "paper table row group column printed recomputed status how reason".split()
@@ -162,7 +163,8 @@ def _print_cells(cells, where, paper):
     n = cells["status"].value_counts()
     counts = ", ".join(f"{n.get(status, 0)} {status}" for status in CELL_STATUS)
     print(f"\n{len(cells)} printed numbers: {counts}")
-    for reason in parts_without_data(paper)["reason"].unique():
+    of_release = release_problems() if paper in (None, "He et al.") else []
+    for reason in [*parts_without_data(paper)["reason"].unique(), *of_release]:
         print(reason)
 
 # %% ../../nbs/13_cli/05_ledgers.ipynb #99e73845-1

@@ -1,0 +1,197 @@
+"""He et al.'s folder of scores: banks of ours in its layout come back, count nowhere, and damage is named."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.helpers.release_layout import demo_scores, made_scores, write_bank, write_release
+from uetrust.cli.cli import main
+from uetrust.data.datasets import stored_texts
+from uetrust.evaluation.prr import prr_table
+from uetrust.papers.he2024 import released_scores as released
+from uetrust.papers.he2024.page_tables import own_verdicts
+from uetrust.papers.he2024.published import printed_tables
+from uetrust.papers.he2024.released_texts import human_cells
+from uetrust.papers.ledger import cells as ledger
+
+SMALL = dict(AESLC=30, XSUM=36, TofuEval=12)
+
+
+def first_summaries():
+    return [given[0] for given in stored_texts("tofueval").values()]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    "Folder that the setting names; what was read of another is forgotten"
+    monkeypatch.setenv("UETRUST_HE2024_RELEASE", str(tmp_path / "release"))
+    caches = (released._released, ledger._ledger)
+    for cached in caches:
+        cached.cache_clear()
+    yield tmp_path / "release"
+    for cached in caches:
+        cached.cache_clear()
+
+
+@pytest.fixture
+def small(folder):
+    "A whole folder with a few texts per data set"
+    return write_release(folder, SMALL, tofu_gpt35_42=first_summaries()[: SMALL["TofuEval"]])
+
+
+def test_a_demo_bank_in_the_layout_gives_the_same_prr_table(folder):
+    quality, uncertainty = demo_scores()
+    assert len(quality) > 100 and len(quality.columns) > 5 and len(uncertainty.columns) > 5
+    write_bank(folder, "aeslc_bart_large_42", quality, uncertainty)
+    release = released.read_release(folder, dict(SMALL, AESLC=len(quality)))
+    found = released.release_results(release)["aeslc--bart-large-cnn"].prr
+    expected = prr_table(quality, uncertainty, compat="he2024")
+    key = ["method", "metric"]
+    found, expected = (t.set_index(key)[["value", "se", "n"]].sort_index() for t in (found, expected))
+    pd.testing.assert_frame_equal(found, expected)
+    cells = human_cells(released.release_run(release))
+    assert len(cells) == 9 * len(quality.columns) and cells["se"].gt(0).all()  # Table 7 has nine methods
+
+
+def test_such_a_bank_counts_nowhere_in_the_ledger(folder, capsys):
+    "Of the paper's size, with all files; the command says why."
+    before = ledger.cell_ledger("He et al.")
+    quality, uncertainty = made_scores("T9", 100)
+    write_bank(folder, "tofu_gpt35_42", quality, uncertainty, summaries=first_summaries())
+    ledger._ledger.cache_clear()
+    released._released.cache_clear()
+    pd.testing.assert_frame_equal(ledger.cell_ledger("He et al."), before)
+    assert main(["cells", "--where", "paper=He et al."]) == 0
+    out = capsys.readouterr().out
+    assert "its files were written by this project" in out and "0 recomputed, equal" in out
+
+
+def test_without_the_mark_other_texts_do_not_count_either(small):
+    unmarked = write_release(small.parent / "unmarked", SMALL, mark=False)
+    why = released.why_uncounted(released.read_release(unmarked, SMALL))
+    assert "0% of the texts of" in why and "expected 95 % or more" in why
+    marked = released.read_release(small, SMALL)
+    assert (
+        marked.problems == [] and released.why_uncounted(marked) == "its files were written by this project"
+    )
+
+
+def test_with_the_folder_every_cell_figure_and_claim_is_recomputed(small, monkeypatch):
+    "The ledger says equal or different for each; a planted printed number is equal."
+    release = released.read_release(small, SMALL)
+    run = released.release_run(release)
+    monkeypatch.setattr(released, "read_release", lambda folder: release)
+    monkeypatch.setattr(released, "why_uncounted", lambda release: "")
+    led = ledger.cell_ledger("He et al.")
+    flat = sum(run.tables[name].isna().any().sum() for name in ("T10", "T11"))  # Errors in no summary
+    whole = led[led["table"] <= 9]
+    assert (whole["data"] != "").all() and (led["data"] != "").sum() > len(whole) + 50
+    assert set(led.loc[led["data"] != "", "status"]) <= set(ledger.CELL_STATUS[:2]) and flat % 2 == 0
+    row = whole[(whole["table"] == 3) & (whole["row"] == "ROUGE-L") & (whole["column"] == "MSP")].iloc[0]
+    assert row["recomputed"] == run.tables["T3"].loc["ROUGE-L", "MSP"]
+    mean = whole[(whole["table"] == 3) & (whole["row"] == "Col Mean") & (whole["column"] == "MSP")].iloc[0]
+    assert mean["recomputed"] == pytest.approx(run.tables["T3"]["MSP"].mean())
+    figures = released.release_figures(run)["figure"].nunique()
+    assert figures == 39 - 2 * bool(flat)
+    assert (own_verdicts(run)["own"] != "not asked").sum() > 100
+
+
+def test_a_column_that_print_came_from_is_nearest_to_it(folder, monkeypatch):
+    quality, uncertainty = made_scores("T7", 200)
+    write_bank(folder, "aeslc_bart_large_42", quality, uncertainty)
+    release = released.read_release(folder, dict(SMALL, AESLC=200))
+    own = released.release_run(release).tables["T7"]
+    turned = prr_table(quality, -uncertainty, compat="he2024").pivot(
+        index="metric", columns="method", values="value"
+    )
+    printed = own.assign(MSP=turned["msp_he2024"].to_numpy()[[list(turned.index).index(m) for m in quality]])
+    monkeypatch.setattr(released, "printed_tables", lambda: printed_tables() | dict(T7=printed))
+    nearest = released.column_evidence(release).groupby("method").first()
+    assert nearest["sign"].drop("MSP").eq(1).all() and nearest.loc["MSP", "sign"] == -1
+    assert nearest["off"].max() < 1e-12 and nearest["cells"].eq(16).all()
+
+
+def test_texts_that_occur_twice_are_merged_as_released(folder):
+    "Mean uncertainty, best quality; in XSUM only in the third part."
+    quality = pd.DataFrame(dict(rouge_l=[0.1, 0.9, 0.5, 0.3]))
+    uncertainty = pd.DataFrame(dict(msp_he2024=[4.0, 2.0, 1.0, 5.0]))
+    write_bank(folder, "aeslc_bart_large_42", quality, uncertainty, texts=["a", "a", "b", "c"])
+    release = released.read_release(folder, dict(SMALL, AESLC=4))
+    merged = dict(rouge_l=[0.9, 0.5, 0.3]), dict(msp_he2024=[3.0, 1.0, 5.0])
+    merged = prr_table(*map(pd.DataFrame, merged), compat="he2024")
+    found = released.release_results(release)["aeslc--bart-large-cnn"].prr
+    assert found["value"].tolist() == merged["value"].tolist() and found["n"].tolist() == [3]
+    bank = released.ReleasedBank(*made_scores("T8", 6000), pd.DataFrame(), ["same"] * 6000, [], False)
+    assert len(released._merged(bank, "XSUM")[0]) == 6000 - (5667 - 3778) + 1
+
+
+def damage(folder, pattern, change):
+    "Change the text of the first file that matches"
+    path = next(iter(sorted(folder.rglob(pattern))))
+    path.write_text(change(path.read_text()))
+    return path.name
+
+
+CUT = dict(
+    short=("est_42-*", lambda text: text.rpartition("\n{")[0] + "\n", "29 texts, expected 30"),
+    json=("sample_42-*", lambda text: text.replace("}\n", "\n", 1), "line 1 is not JSON"),
+    text=("est_42-*", lambda text: text.replace('MeanTokenEntropy": 0', 'MeanTokenEntropy": "?', 1), None),
+    other=("*-unieval_res.json", lambda text: text.replace("text 4", "text 5", 1), "text 5 is not that of"),
+    odd=("*-chatgpt_res_def_35.json", lambda text: "3\n" + text, "record 1 is not an object"),
+    empty=("est_42-*", lambda text: "", "0 texts, expected 30"),
+)
+
+
+@pytest.mark.parametrize("kind", CUT)
+def test_a_damaged_file_is_named_in_one_line_and_the_others_remain(kind, small):
+    pattern, change, why = CUT[kind]
+    name = damage(small / "", f"aeslc_llama2_7b_chat_42/{pattern}", change)
+    release = released.read_release(small, SMALL)
+    assert len(release.problems) == 1 and "\n" not in release.problems[0], release.problems
+    assert release.problems[0].startswith("aeslc_llama2_7b_chat_42: ") and name in release.problems[0]
+    assert (why or "is not") in release.problems[0]
+    bank = release.banks["aeslc_llama2_7b_chat_42"]
+    assert len(bank.quality.columns) + len(bank.uncertainty.columns) >= 31 and len(release.banks) == 7
+
+
+def test_a_half_folder_is_named_file_by_file(small, capsys):
+    for path in small.rglob("*"):
+        if path.is_file() and path.parent.name == "xsum_bart_large_42":
+            path.unlink()
+    for path in small.rglob("tofu_gpt35_42/*chatgpt_res_def_both_35.json"):
+        path.unlink()
+    for path in small.rglob("xsum_gpt35_42/*g3*unieval*"):
+        path.unlink()
+    problems = released.read_release(small, SMALL).problems
+    assert len(problems) == 3 and problems[0].startswith("xsum_gpt35_42: ") and "30 texts" in problems[0]
+    assert "xsum_bart_large_42: missing" in problems[1]
+    assert "tofu_gpt35_42: no file *-chatgpt_res_def_both_35.json with wi-ingt" in problems[2]
+    assert main(["cells", "--paper", "He et al."]) in (0, 2)
+
+
+def test_the_command_names_what_is_missing(small, capsys):
+    "By the paper's sizes every file of the small folder is too short."
+    assert main(["cells", "--where", "paper=He et al."]) == 0
+    out = capsys.readouterr().out
+    assert (
+        "30 texts, expected 1,906" in out
+        and "none of its files can be used" in out
+        and "Traceback" not in out
+    )
+
+
+@pytest.mark.parametrize("there", ["a file", "nothing"])
+def test_a_setting_that_names_no_folder_is_one_line(there, folder, capsys):
+    if there == "a file":
+        folder.write_text("zip")
+    assert main(["cells", "--where", "paper=He et al."]) == 0
+    out = capsys.readouterr().out
+    assert ("a file: unpack it" if there == "a file" else "is not there") in out and "Traceback" not in out
+
+
+def test_without_the_folder_nothing_changes(folder, monkeypatch):
+    monkeypatch.delenv("UETRUST_HE2024_RELEASE")
+    if released.release_folder() is None:
+        assert released.release_problems() == [] and released.released_numbers("T3") == {}
+        assert not (ledger.cell_ledger("He et al.")["data"] != "").any()
+    assert np.isnan(ledger.cell_ledger("He et al.")["recomputed"]).any()
