@@ -460,9 +460,9 @@ def test_a_model_is_gone_before_the_next_one_comes(texts, monkeypatch):
     def noted(name, got):
         return nets.append((name, weakref.ref(got[0].model))) or got
 
-    def opened(key, **kw):
+    def opened(key, *given, **kw):
         held.extend(name for name, net in nets if net() is not None)
-        return noted(key[0], real(key, **kw))
+        return noted(key[0], real(key, *given, **kw))
 
     monkeypatch.setattr(g, "open_model", opened)
     gc.collect()
