@@ -499,9 +499,12 @@ def test_neither_order_nor_batch_changes_a_score(graded):
 
 def test_each_network_is_loaded_once_whatever_it_is_needed_for(chain, model, monkeypatch):
     opened, real = [], g.open_model
-    monkeypatch.setattr(
-        g, "open_model", lambda who, **kw: opened.append(who[0].rsplit("/", 1)[-1]) or real(who, **kw)
-    )
+
+    def noted(who, *given, **kw):
+        opened.append(who[0].rsplit("/", 1)[-1])
+        return real(who, *given, **kw)
+
+    monkeypatch.setattr(g, "open_model", noted)
     same = evaluators()["questeval_similarity"]  # Requested first, and needed again after the answers
     scores = g.compute_metrics(
         TABLE, evaluators(bertscore=same), ["bertscore_f1_source", *METRICS[::-1]], progress=False

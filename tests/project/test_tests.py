@@ -123,7 +123,7 @@ def item(name, *fixtures, marker=None):
 
 
 def test_every_test_is_in_a_part_and_a_shortened_one_in_both(monkeypatch):
-    took = [("a.py", "test_long", 9.0), ("a.py", "test_short", 0.6), ("a.py", parts.OTHERS, 50.0)]
+    took = [("a.py", "test_long", 9.0), ("a.py", "test_short", 0.45), ("a.py", parts.OTHERS, 50.0)]
     monkeypatch.setattr(parts, "seconds", lambda: parts._table(took))
     items = [
         item("a.py::test_long"),

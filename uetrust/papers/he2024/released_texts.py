@@ -44,7 +44,7 @@ from ...statistics.scores import load_scores
 load_scores()
 
 # %% ../../../nbs/10_papers/01_he2024/09_released_texts.ipynb #9e07b4bc
-RELEASED_BANK = bank_of_table(PAPER_MODELS)["T11"]  # Of the profile paper
+RELEASED_BANK = "tofueval--released"  # Of the profile paper
 
 
 class TextScores(NamedTuple):
