@@ -186,3 +186,19 @@ def test_own_keys_are_those_of_the_section_alone():
     assert "metric_models" in keys and "draws" not in keys and "draws" in settings.profile("paper")
     with pytest.raises(LookupError, match="no profile 'papr'"):
         settings.own_keys("profile", "papr")
+
+
+EVERY_MODULE = """
+import importlib, pkgutil, uetrust
+from uetrust.core import settings
+for module in pkgutil.walk_packages(uetrust.__path__, "uetrust."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+        assert not settings.root.cache_info().currsize, f"{module.name} looks for the project at import"
+"""
+
+
+def test_no_module_looks_for_the_project_when_it_is_imported():
+    "A process that was forked after the imports would keep the project of another folder."
+    done = subprocess.run([sys.executable, "-c", EVERY_MODULE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
