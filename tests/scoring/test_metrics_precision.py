@@ -79,7 +79,7 @@ def test_a_stored_score_of_one_format_is_never_taken_for_another(texts, models, 
 
 def test_presets_name_the_formats_of_the_papers_code():
     he2024, fflm = (bank_plan("paper", "aeslc--bart-large-cnn").metric_dtype, DTYPE_PRESETS["fflm"])
-    assert parse_dtypes(he2024) == {"": "float32", "summac_he2024": "float16"} and fflm["fflm"] == "float16"
+    assert parse_dtypes(he2024) == {"": "float32"} and fflm["fflm"] == "float16"
     assert {group for preset in DTYPE_PRESETS.values() for group in preset} - {""} <= set(STATISTICS)
     wanted = {"bart-large-cnn": "float32", "llama-2-7b-chat": "bfloat16", "tiny-bart": ""}
     assert {name: generator_settings(name).dtype for name in wanted} == wanted
@@ -88,10 +88,7 @@ def test_presets_name_the_formats_of_the_papers_code():
 def test_the_plan_says_which_format_and_what_needs_converting():
     plan = run_plan("paper")
     said = "\n".join(plan_lines(plan))
-    assert (
-        "precision: bart-large-cnn float32; llama-2-7b-chat bfloat16; metric models float32, summac_he20"
-        in said
-    )
+    assert "precision: bart-large-cnn float32; llama-2-7b-chat bfloat16; metric models float32" in said
     needs = [line for line in plan.problems if "needs `uetrust convert" in line]
     assert len(needs) == 4 and f"missing here: {len(plan.problems)}" in said
     assert any("needs `uetrust convert MingZhong/unieval-sum`: the hub has pickled" in line for line in needs)
