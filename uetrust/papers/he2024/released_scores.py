@@ -12,6 +12,7 @@ import json
 import os
 import re
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -155,7 +156,7 @@ def _passes(records):  # Records by pass: those of an ensemble stand behind the 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #3c69c8db
 WRITTEN_HERE = "written by uetrust"  # Key of every record of files that this project writes in this layout
 _FILE = re.compile(
-    r"(?:(est|sample)_42-(.+)-small_0-.*|(.+)-((?:unieval|chatgpt)_res(?:_def(?:_0|_both)?_35)?))[.]json"
+    r"(?:(est|sample)_42-(.+)-small_0-(.*)|(.+)-((?:unieval|chatgpt)_res(?:_def(?:_0|_both)?_35)?))[.]json"
 )
 _PROMPT = HE2024_DECODING.prompt.partition("{source}")[0]
 
@@ -168,12 +169,12 @@ class _Part(NamedTuple):
     records: list  # Of the first pass
 
 
-def _files(folder, name):  # (run, kind) -> part of XSUM, or '' -> file
+def _files(folder, name):  # (run, kind, metrics that were computed) -> part of XSUM, or '' -> file
     paths, found = [path for path in folder.rglob("*.json") if path.parent.name == name], {}
     for path in sorted(paths, key=lambda path: (len(path.parts), path)):
         if match := _FILE.fullmatch(path.name):
-            run, part = re.fullmatch(r"(.*?)_?(g[1-6]|total|)", match[2] or match[3]).groups()
-            found.setdefault((run, match[1] or match[4]), {}).setdefault(part, path)
+            run, part = re.fullmatch(r"(.*?)_?(g[1-6]|total|)", match[2] or match[4]).groups()
+            found.setdefault((run, match[1] or match[5], match[3]), {}).setdefault(part, path)
     return found
 
 
@@ -240,18 +241,32 @@ def _other_texts(parts):  # Kind -> why its rows are not those of the sample fil
             found[kind] = f"text {other[0]} is not that of the sample file ({len(other):,} differ)"
     return found
 
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #6a1bcbe9
+def _joined(table, more):  # Table with the new columns of another; names in both that differ
+    shared = table.columns.intersection(more.columns)
+    other = [name for name in shared if not np.allclose(table[name], more[name], equal_nan=True)]
+    return table.join(more[more.columns.difference(shared, sort=False)]), other
+
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #6ffadd86
 def _read_runs(folder, name, size):  # Run -> kind -> `_Part`, problems, and kinds that have one
-    files, runs, problems, damaged = _files(folder, name), {}, [], set()
-    for (run, kind), parts in files.items():
+    files, runs, problems, damaged, read = _files(folder, name), {}, [], set(), {}
+    for (run, kind, _), parts in files.items():
+        names = ", ".join(path.name for path in _in_order(parts))
         try:
-            runs.setdefault(run, {})[kind] = _read_kind(kind, _in_order(parts), size)
+            part, held = _read_kind(kind, _in_order(parts), size), runs.setdefault(run, {})
         except ValueError as error:
             problems.append(f"{name}: {error}")
             damaged.add(kind)
+            continue
+        if kind in held:
+            table, other = _joined(held[kind].table, part.table)
+            held[kind] = held[kind]._replace(table=table)
+            problems += [f"{name}: {names} has other scores of {preview(other)}: not used"] * bool(other)
+        else:
+            held[kind], read[run, kind] = part, names
     for run, parts in runs.items():
         for kind, why in _other_texts(parts).items():
-            problems.append(f"{name}: {', '.join(p.name for p in _in_order(files[run, kind]))}: {why}")
+            problems.append(f"{name}: {read[run, kind]}: {why}")
             damaged.add(kind)
             del parts[kind]
     return {run: parts for run, parts in runs.items() if parts}, problems, damaged
@@ -268,18 +283,34 @@ def _missing(name, table, methods, metrics, damaged):  # A line for each kind of
             pattern = f"{kind}_42-*.json" if kind in ("est", "sample") else f"*-{kind}.json"
             yield f"{name}: no file {pattern} with {preview(names, 9)}"
 
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #2639b7e5
+def _rated(parts, size):  # Quality in the files of one run, names of the registry
+    found = {
+        REGISTERED_METRICS[metric][0]: parts[kind].table[score]
+        for metric, (kind, score) in RELEASED_METRICS.items()
+        if kind in parts and score in parts[kind].table
+    }
+    return pd.DataFrame(found, index=range(size))
+
+
+def _scores_of_runs(name, runs, size):  # Uncertainty and quality of all runs, and where two runs differ
+    none, problems = pd.DataFrame(index=range(size)), []
+    uncertainty = quality = none
+    for run, parts in runs.items():
+        unsure = parts["est"].table if "est" in parts else none
+        uncertainty, other = _joined(uncertainty, unsure)
+        quality, other_quality = _joined(quality, _rated(parts, size))
+        if other := [*other, *other_quality]:
+            problems.append(f"{name}: the run {run} has other scores of {preview(other)}: not used")
+    return uncertainty, quality, problems
+
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #7f97fbca
 def _read_bank(folder, name, table, size):  # `ReleasedBank` or None, and problems
     runs, problems, damaged = _read_runs(folder, name, size)
     if not runs:
         return None, problems or [f"{name}: missing, no folder of this name holds a file of a run"]
-    stored, rated = pd.DataFrame(index=range(size)), {}
-    for parts in runs.values():
-        scores = parts["est"].table if "est" in parts else pd.DataFrame()
-        stored = stored.join(scores[scores.columns.difference(stored.columns, sort=False)])
-        for metric, (kind, score) in RELEASED_METRICS.items():
-            if kind in parts and score in parts[kind].table:
-                rated.setdefault(REGISTERED_METRICS[metric][0], parts[kind].table[score])
+    stored, rated, unlike = _scores_of_runs(name, runs, size)
+    problems += unlike
     used = {method: _stored_names(method, stored)[:1] for method in RELEASED_METHODS}
     methods = {REGISTERED_METHODS[method][0]: stored[name[0]] for method, name in used.items() if name}
     named = {metric for metric in RELEASED_METRICS if REGISTERED_METRICS[metric][0] in rated}
@@ -290,8 +321,8 @@ def _read_bank(folder, name, table, size):  # `ReleasedBank` or None, and proble
     greedy = ("greedy_texts", "blackbox_greedy_texts")
     summaries = [next((str(record[key]) for key in greedy if key in record), "") for record in records]
     marked = any(WRITTEN_HERE in record for part in parts for record in part.records)
-    quality, uncertainty = (pd.DataFrame(found, index=range(size)) for found in (rated, methods))
-    return ReleasedBank(quality, uncertainty, stored, texts, summaries, marked), problems
+    uncertainty = pd.DataFrame(methods, index=range(size))
+    return ReleasedBank(rated, uncertainty, stored, texts, summaries, marked), problems
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #8f3234ee
 class Release(NamedTuple):
@@ -321,14 +352,32 @@ def read_release(
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #f70b168a
 def _merged(bank, dataset):  # Quality and uncertainty, one row per text
     texts = bank.texts or [str(k) for k in bank.quality.index]
-    apart = [k for k in range(len(texts)) if dataset == "XSUM" and not 3778 <= k < 5667]
+    alone = [k for k in range(len(texts)) if dataset == "XSUM" and not 3778 <= k < 5667]
     codes = pd.factorize(np.array(texts, object))[0]
-    codes[apart] = len(texts) + np.array(apart, int)
+    codes[alone] = len(texts) + np.array(alone, int)
     uncertainty = bank.uncertainty.apply(lambda v: v.rank(method="min") if np.isinf(v).any() else v)
     quality = bank.quality.replace([np.inf, -np.inf], np.nan)
     return quality.groupby(codes, sort=False).max(), uncertainty.groupby(codes, sort=False).mean()
 
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #42ffe775
+def _without_gaps(bank, metric, method):  # The texts that have both scores, which the release merges
+    rows = np.flatnonzero(bank.quality[metric].notna() & bank.uncertainty[method].notna())
+    tables = bank.quality[[metric]], bank.uncertainty[[method]]
+    quality, uncertainty = (table.iloc[rows].reset_index(drop=True) for table in tables)
+    texts = [bank.texts[k] for k in rows] if bank.texts else []
+    return bank._replace(quality=quality, uncertainty=uncertainty, texts=texts)
 
+
+def _prr_as_released(bank, dataset):  # PRR of every pair; a text without one of its scores is not merged
+    whole = [table.columns[table.notna().all()] for table in (bank.quality, bank.uncertainty)]
+    complete = bank._replace(quality=bank.quality[whole[0]], uncertainty=bank.uncertainty[whole[1]])
+    banks = [complete] * (len(whole[0]) > 0 < len(whole[1]))
+    pairs = product(bank.quality, bank.uncertainty)
+    banks += [_without_gaps(bank, *pair) for pair in pairs if not {*pair} <= {*whole[0], *whole[1]}]
+    found = [prr_table(*_merged(one, dataset), compat="he2024") for one in banks]
+    return pd.concat(found, ignore_index=True)
+
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #42608e63
 def _squeezed(text):
     return " ".join(str(text).split())
 
@@ -348,12 +397,14 @@ def release_results(
     results = {}
     for name, bank in release.banks.items():
         row = release_banks().loc[name]
-        (quality, uncertainty), flat = _merged(bank, row["dataset"]), {}
         errors = _marked_errors(bank) if row["dataset"] == "TofuEval" and len(bank.summaries) else None
-        if errors is not None and len(errors) == len(quality):
-            quality, uncertainty, flat = join_errors(quality, uncertainty, errors)
-        if len(quality.columns) and len(uncertainty.columns):
-            results[row["bank"]] = BankResult(prr_table(quality, uncertainty, compat="he2024"), flat, {})
+        if not (len(bank.quality.columns) and len(bank.uncertainty.columns)):
+            continue
+        if errors is None or len(set(bank.texts)) < len(errors):
+            results[row["bank"]] = BankResult(_prr_as_released(bank, row["dataset"]), {}, {})
+            continue
+        *tables, flat = join_errors(*_merged(bank, row["dataset"]), errors)
+        results[row["bank"]] = BankResult(prr_table(*tables, compat="he2024"), flat, {})
     return results
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #bf8538ff
