@@ -1,5 +1,7 @@
 """He et al.'s folder of scores: banks of ours in its layout come back, count nowhere, and damage is named."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -195,3 +197,47 @@ def test_without_the_folder_nothing_changes(folder, monkeypatch):
         assert released.release_problems() == [] and released.released_numbers("T3") == {}
         assert not (ledger.cell_ledger("He et al.")["data"] != "").any()
     assert np.isnan(ledger.cell_ledger("He et al.")["recomputed"]).any()
+
+
+def test_metrics_in_two_files_of_one_run_are_both_read(folder):
+    quality, uncertainty = made_scores("T7", 30)
+    write_bank(folder, "aeslc_bart_large_42", quality, uncertainty)
+    (path,) = folder.rglob("sample_42-*")
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for flags, gone in (
+        ("use_rouge=1_bart=0", "sequence#BARTScoreSeq-rh"),
+        ("bart=1", "sequence#Rouge_rougeL"),
+    ):
+        kept = [{key: value for key, value in record.items() if key != gone} for record in records]
+        other = path.with_name(path.name.replace("use_rouge=1", flags))
+        other.write_text("".join(json.dumps(record) + "\n" for record in kept))
+    path.unlink()
+    release = released.read_release(folder, dict(SMALL, AESLC=30))
+    bank = release.banks["aeslc_bart_large_42"]
+    assert bank.quality[list(quality)].equals(quality)
+    assert not [line for line in release.problems if line.startswith("aeslc_bart")]
+
+
+def test_two_runs_with_other_scores_are_named_and_the_first_is_used(folder):
+    quality, uncertainty = made_scores("T7", 30)
+    write_bank(folder, "aeslc_bart_large_42", quality, uncertainty)
+    for path in [*folder.rglob("*full_r4*")]:
+        later = path.read_text().replace('MeanTokenEntropy": 0.', 'MeanTokenEntropy": 7.')
+        path.with_name(path.name.replace("full_r4", "full_r5")).write_text(later)
+    release = released.read_release(folder, dict(SMALL, AESLC=30))
+    (line,) = [line for line in release.problems if line.startswith("aeslc_bart")]
+    assert "the run full_r5 has other scores of MeanTokenEntropy: not used" in line
+    assert release.banks["aeslc_bart_large_42"].uncertainty[list(uncertainty)].equals(uncertainty)
+
+
+def test_a_text_without_a_score_is_left_out_before_texts_are_merged():
+    quality = pd.DataFrame(dict(rouge_l=[0.1, 0.9, 0.5, 0.3, 0.2], ctc_he2024=[0.1, 0.4, 0.5, 0.3, 0.2]))
+    uncertainty = pd.DataFrame(dict(mcse=[4.0, np.nan, 1.0, 5.0, 3.0], rde=[4.0, 2.0, 1.0, 5.0, 3.0]))
+    bank = released.ReleasedBank(quality, uncertainty, uncertainty, list("aabcd"), [], False)
+    found = released._prr_as_released(bank, "AESLC").set_index(["method", "metric"])
+    by_hand = prr_table(
+        pd.DataFrame(dict(rouge_l=[0.1, 0.5, 0.3, 0.2])),
+        pd.DataFrame(dict(mcse=[4.0, 1.0, 5.0, 3.0])),
+        compat="he2024",
+    )
+    assert found.at[("mcse", "rouge_l"), "value"] == by_hand["value"][0] and len(found) == 4
