@@ -43,17 +43,17 @@ def printed(text):
     return blocks
 
 
-def is_apart(page, block):
+def reads_examples(page, block):
     "Whether a block runs in the folder of the shipped examples, and not in that of a reader's own files"
     return page == "generate_and_read" or (page == "your_own_outputs" and "data/examples" in str(block))
 
 
-CHAINS = {}  # (page, apart) -> commands that run one after the other in one folder
+CHAINS = {}  # (page, reads examples) -> commands that run one after the other in one folder
 for name, words in TEXTS.items():
     for block in printed(words):
         of_block = [pair for pair in block if pair[0] not in ELSEWHERE]
         if of_block:
-            CHAINS.setdefault((name, is_apart(name, block)), []).extend(of_block)
+            CHAINS.setdefault((name, reads_examples(name, block)), []).extend(of_block)
 RUN = [
     pytest.param(chain, *pair, marks=[] if chain[0] == "README" else [pytest.mark.long], id=pair[0])
     for chain, pairs in CHAINS.items()

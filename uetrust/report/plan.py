@@ -227,12 +227,12 @@ def _replaced_models(score, models, printed):  # By a score of the registry
 def _replaced_prompts(score, models):  # By a judge of the paper's questions
     judge, needs = models.get("judge"), required_inputs(score)
     families = [need.removeprefix("reply_").rsplit("_", 1)[0] for need in needs if need.startswith("reply_")]
-    asked = [family for family in families if family in RELEASED_PROMPTS]
+    judged = [family for family in families if family in RELEASED_PROMPTS]
     wording = judge.wording if isinstance(judge, JudgeServer) else "texts_first"
     if wording != RELEASED_WORDING:
         own = _Replaced("own_wording", f"the wording {wording} in place of the released prompts")
-        return [own] * len(asked)
-    files = [RELEASED_PROMPTS[family] for family in asked]
+        return [own] * len(judged)
+    files = [RELEASED_PROMPTS[family] for family in judged]
     texts = [f"{file} is not at hand: a run fetches it, or stops" for file in files if not has_file(file)]
     return [_Replaced("own_wording", text) for text in texts]
 
@@ -382,8 +382,8 @@ def _fflm_set(options, cell):  # What is missing for the set of a number, and wh
 def _fflm_model(options, label, among):  # `_Cell` of a model of the paper, named by the option `among`
     named = (entry.partition("=")[::2] for entry in options.get("fflm_models", "").split())
     readers = {name.casefold(): model for name, model in named}
-    asked = [entry.partition("=")[0].casefold() for entry in options.get(among, "").split()]
-    if label.casefold() not in asked:
+    models = [entry.partition("=")[0].casefold() for entry in options.get(among, "").split()]
+    if label.casefold() not in models:
         return _Cell([f"the model {label}"], [])
     used = readers.get(label.casefold(), label)
     return _Cell([], _replaced_model(used, PRINTED_MODELS["FFLM"].get(label.casefold())))

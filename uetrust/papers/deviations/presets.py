@@ -86,8 +86,8 @@ def _he2024():
 
 # %% ../../../nbs/10_papers/09_deviations/02_presets.ipynb #4e05343c
 def _ice():
-    asked = {f"ice_{name}" for name in ICEStudy._fields} & set(profile("ice"))
-    study = {name: value for name, value in ICEStudy()._asdict().items() if f"ice_{name}" not in asked}
+    in_profile = {f"ice_{name}" for name in ICEStudy._fields} & set(profile("ice"))
+    study = {name: value for name, value in ICEStudy()._asdict().items() if f"ice_{name}" not in in_profile}
     judge = _section_fields("generator", profile("ice")["ice_judge"])
     return _profile_fields("ice") | judge | _fields("study", study) | _ice_fields()
 

@@ -224,9 +224,9 @@ class ReleasedBank(NamedTuple):
 def _stored_names(method, stored):  # Names of a method in est files, in order of preference
     return [
         name
-        for wanted in RELEASED_METHODS[method]
+        for beginning in RELEASED_METHODS[method]
         for name in stored
-        if name == wanted or name.startswith(f"{wanted}_")
+        if name == beginning or name.startswith(f"{beginning}_")
     ]
 
 
