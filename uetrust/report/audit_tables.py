@@ -131,7 +131,7 @@ def number_text(
         return "-"
     if name in COUNTS:
         return f"{value:,.0f}"
-    if name in ("p", "q", "joint_p", "within_p", "between_p") and value < 0.001:
+    if name in ("p", "q", "joint_p", "within_p", "between_p") and value < 0.0005:
         return "<0.001"
     if name == "threshold":
         return f"{value:.4g}"
