@@ -394,11 +394,11 @@ def test_a_roberta_without_a_limit_in_its_tokenizer_reads_as_many_tokens_as_it_h
     assert np.isfinite(vector).all() and cut > 0
 
 
-@pytest.mark.parametrize("dtype, close", [("float16", 2e-3), ("bfloat16", 2e-2)])
-def test_a_network_whose_biases_are_made_as_float32_reads_at_half_precision(tmp_path, dtype, close):
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_network_whose_biases_are_made_as_float32_reads_at_half_precision(tmp_path, dtype):
     folder = save_stand_in(deberta, tmp_path / "deberta")
     whole, half = (load_model(folder, dtype=name) for name in ("float32", dtype))
     assert {str(weight.dtype) for weight in half.model.parameters()} == {f"torch.{dtype}"}
     pairs = [("It rains.", "Rain falls."), ("Snow.", "Sun.")]
-    found, expected = (entailment_logits(model, pairs) for model in (half, whole))
-    assert np.allclose(found, expected, atol=close)
+    found, expected = (entailment_logits(model, pairs)[0] for model in (half, whole))
+    assert np.allclose(found, expected, atol=8 * torch.finfo(getattr(torch, dtype)).eps)
