@@ -4172,6 +4172,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.models.load._first_line': ('05_models/load.html#_first_line', 'uetrust/models/load.py'),
                                      'uetrust.models.load._gather_outputs': ( '05_models/load.html#_gather_outputs',
                                                                               'uetrust/models/load.py'),
+                                     'uetrust.models.load._in_one_format': ('05_models/load.html#_in_one_format', 'uetrust/models/load.py'),
                                      'uetrust.models.load._input_device': ('05_models/load.html#_input_device', 'uetrust/models/load.py'),
                                      'uetrust.models.load._is_divided': ('05_models/load.html#_is_divided', 'uetrust/models/load.py'),
                                      'uetrust.models.load._is_out_of_memory': ( '05_models/load.html#_is_out_of_memory',

@@ -16,6 +16,7 @@ from transformers import BartModel, BertConfig, BertForMaskedLM, BertModel
 from tests.helpers.forward import saved
 from tests.helpers.profiles import INI
 from tests.helpers.readings import encoder, framed
+from tests.helpers.stand_ins import deberta, save_stand_in
 from tests.helpers.toys import PAIRS, V, toy
 from tests.helpers.writers import SAMPLES, tiny
 from uetrust.cli.cli import main
@@ -26,6 +27,7 @@ from uetrust.generation import serve
 from uetrust.generation.bank import read_bank
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import generate_texts
+from uetrust.models.classifiers import entailment_logits
 from uetrust.models.encode import embed_texts
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import batches, fingerprint, load_model, pad_ids, wrap_model
@@ -390,3 +392,13 @@ def test_a_roberta_without_a_limit_in_its_tokenizer_reads_as_many_tokens_as_it_h
     assert model.window == 512
     (vector,), (cut,) = embed_texts(model, ["rain fell on the hall " * 400])
     assert np.isfinite(vector).all() and cut > 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_network_whose_biases_are_made_as_float32_reads_at_half_precision(tmp_path, dtype):
+    folder = save_stand_in(deberta, tmp_path / "deberta")
+    whole, half = (load_model(folder, dtype=name) for name in ("float32", dtype))
+    assert {str(weight.dtype) for weight in half.model.parameters()} == {f"torch.{dtype}"}
+    pairs = [("It rains.", "Rain falls."), ("Snow.", "Sun.")]
+    found, expected = (entailment_logits(model, pairs)[0] for model in (half, whole))
+    assert np.allclose(found, expected, atol=8 * torch.finfo(getattr(torch, dtype)).eps)

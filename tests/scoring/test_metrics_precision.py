@@ -79,7 +79,7 @@ def test_a_stored_score_of_one_format_is_never_taken_for_another(texts, models, 
 
 def test_presets_name_the_formats_of_the_papers_code():
     he2024, fflm = (bank_plan("paper", "aeslc--bart-large-cnn").metric_dtype, DTYPE_PRESETS["fflm"])
-    assert parse_dtypes(he2024) == {"": "float32"} and fflm["fflm"] == "float16"
+    assert parse_dtypes(he2024) == {"": "float32", "summac_he2024": "float16"} and fflm["fflm"] == "float16"
     assert {group for preset in DTYPE_PRESETS.values() for group in preset} - {""} <= set(STATISTICS)
     wanted = {"bart-large-cnn": "float32", "llama-2-7b-chat": "bfloat16", "tiny-bart": ""}
     assert {name: generator_settings(name).dtype for name in wanted} == wanted

@@ -482,7 +482,7 @@ def parse_device_map(
 # %% ../../nbs/01_core/03_settings.ipynb #3685cea2
 DTYPES = ("float32", "bfloat16", "float16")  # Number formats of a network
 DTYPE_PRESETS = dict(
-    he2024={"": "float32"},  # SummaC was float16, in which DeBERTa of transformers 5 does not run
+    he2024={"": "float32", "summac_he2024": "float16"},
     fflm={"": "float32", "fflm": "float16"},
 )  # Code of a paper -> group of metric models -> number format; "" is every other group
 

@@ -523,9 +523,9 @@ def _fetched_pickle(checkpoint):
     if problem := hub_problem():
         raise OSError(f"{checkpoint} cannot be fetched: {problem}")
     name, commit = pinned_checkpoint(checkpoint)
-    wanted = ["config.json", "pytorch_model*.bin", *TOKENIZER_FILES]
+    files = ["config.json", "pytorch_model*.bin", *TOKENIZER_FILES]
     try:
-        folder = Path(snapshot_download(name, revision=commit, allow_patterns=wanted))
+        folder = Path(snapshot_download(name, revision=commit, allow_patterns=files))
     except (OSError, ValueError) as error:
         raise OSError(f"{checkpoint} cannot be fetched: {_first_line(error)}") from error
     if not any(folder.glob("pytorch_model*.bin")):

@@ -523,7 +523,16 @@ def _reading(name, what, remedy=_COPY_AGAIN):
     except Exception as error:
         raise _unreadable(name, what, error, remedy) from error
 
-# %% ../../nbs/05_models/01_load.ipynb #d7b241e8-3
+# %% ../../nbs/05_models/01_load.ipynb #44845130
+def _in_one_format(network):
+    "Convert weights that a network left in another number format than that of its first."
+    dtype, kept = next(network.parameters()).dtype, set(network._keep_in_fp32_modules or ())
+    for name, weight in network.named_parameters():
+        other = weight.is_floating_point() and not weight.is_meta and weight.dtype != dtype
+        if other and kept.isdisjoint(name.split(".")):
+            weight.data = weight.data.to(dtype)
+
+# %% ../../nbs/05_models/01_load.ipynb #557ccc2e
 # Beginnings of names of weights that may be missing from an encoder, because nothing here uses them
 POOLER_WEIGHTS = ("pooler", "classifier.dense")
 
@@ -538,12 +547,13 @@ def _dtype(dtype, device):
 # Otherwise transformers asks a public service to convert a pickled checkpoint, and loads what that answers
 os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
 
-
+# %% ../../nbs/05_models/01_load.ipynb #d7b241e8-3
 def _load_network(network_class, kind, source, device, **options):
     "Network with every weight from the file."
     network, info = network_class.from_pretrained(
         source, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True, **options
     )
+    _in_one_format(network)
     shapes = info["mismatched_keys"]
     if other := sorted(f"{name} {list(found)}, not {list(shape)}" for name, found, shape in shapes):
         raise BadCheckpoint(
