@@ -418,7 +418,7 @@ def _level(row, level, name, null):  # 'AUROC 0.74 (0.5 at random), 95 % interva
     if np.isnan(value):
         return f"no {name} ({row[f'{level}_note']})"
     ends = "too few texts for an interval" if np.isnan(lo) else f"95 % interval {lo:.2f} to {hi:.2f}"
-    shown = "p < .001" if p < 0.0005 else f"p = {p:.3f}"
+    shown = "p < .001" if p < 0.001 else f"p = {p:.3f}"
     return f"{name} {value:.2f} ({null} at random), {ends}, {shown}, {texts} texts"
 
 

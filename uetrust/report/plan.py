@@ -65,7 +65,7 @@ from uetrust.papers.he2024.own_tables import (
 from ..papers.he2024.published import DATASET_SIZES, printed_tables, table_settings
 from ..papers.ledger.cells import printed_numbers
 from ..papers.threshold.live import SECOND_BERTSCORE, TRUE_METRICS
-from ..scoring.cache import metric_models
+from ..scoring.cache import LOCAL_FOLDERS, metric_models
 
 # %% ../../nbs/11_report/07_plan.ipynb #335a0618
 from uetrust.scoring.costs import (
@@ -568,7 +568,7 @@ def _checkpoint_need(checkpoint, used_by, hub):
     entry = known.loc[name] if name in known.index else None
     gated = entry is not None and entry["gated"] == "yes"
     pickled = entry is not None and entry["weights"] == "pickle"
-    at_hand, local = _is_at_hand(checkpoint), checkpoint.startswith(("data/", "runs/", "/", "."))
+    at_hand, local = _is_at_hand(checkpoint), checkpoint.startswith(LOCAL_FOLDERS)
     problem = ""
     if not at_hand and checkpoint in NAMED_CHECKPOINTS:
         problem = f"`uetrust models get {checkpoint}` fetches it"
