@@ -28,7 +28,7 @@ def project(tmp_path):
     (tmp_path / "nbs").mkdir()
     (tmp_path / "data" / "inference").mkdir(parents=True)
     (tmp_path / "settings.ini").write_bytes((root() / "settings.ini").read_bytes())
-    for name in ("registry.csv", "prr_atlas.json", "people", "world", "published", "models"):
+    for name in ("registry.csv", "pinned.csv", "prr_atlas.json", "people", "world", "published", "models"):
         (tmp_path / "data" / name).symlink_to(root() / "data" / name)
     return tmp_path
 

@@ -13,7 +13,6 @@ import pandas as pd
 from ...core.settings import inherited, own_keys, profile, section
 from ...generation.decoding import HE2024_DECODING
 from ...generation.endpoint import Endpoint
-from ...models.likelihoods import FFLM_LAYOUT
 from ...nlg.fflm import FFLM_MIXING_WEIGHTS, ZERO_PROBABILITY
 from ...nlg.judge import JUDGE_SETTINGS_HE2024
 from ...nlg.likelihood import NARCISSISM_MODELS
@@ -93,6 +92,8 @@ def _ice():
 
 
 def _fflm():
+    from uetrust.models.likelihoods import FFLM_LAYOUT  # late: it needs torch
+
     layout = {name: repr(value) for name, value in asdict(FFLM_LAYOUT).items()}
     rest = dict(mixing=FFLM_MIXING_WEIGHTS, zero_probability=ZERO_PROBABILITY, prompts=len(FFLM_PROMPTS))
     return _profile_fields("fflm") | _fields("layout", layout) | {k: str(v) for k, v in rest.items()}
