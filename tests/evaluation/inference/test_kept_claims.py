@@ -1,4 +1,4 @@
-"""Refined claims: no text judges itself, groups keep promises of their own, intervals have the threshold's noise."""
+"""Refined claims: no text judges itself, groups keep promises, intervals hold the noise of the threshold."""
 
 from math import inf, nan
 
