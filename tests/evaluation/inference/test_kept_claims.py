@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.evaluation.inference.kept_claims import refine_claims
+from uetrust.evaluation.inference.kept_claims import kept_sentence, refine_claims
 from uetrust.evaluation.inference.refine import claim_limits, claim_threshold
 from uetrust.evaluation.resample import bootstrap_counts
 
@@ -120,7 +120,18 @@ def test_methods_are_sorted_by_what_they_keep_and_near_ties_have_no_winner():
     df["near"] = df["good"] + 0.001 * (df.index == 5)
     found = refined(df, "noise", "near", "good", alpha=0.2, draws=200).methods
     assert found["kept"].is_monotonic_decreasing and found["method"][2] == "noise"
-    assert found["verdict"].tolist() == ["keeps most", "cannot be told from the best", "keeps less"]
+    assert found["verdict"].tolist() == [
+        "first, but not beyond noise",
+        "cannot be told from the best",
+        "keeps less",
+    ]
+    first, second = found["method"][:2]
+    said = kept_sentence(found)
+    assert said.startswith(f"At equal risk no method keeps most beyond noise: {first} (") and second in said
+    assert said.endswith(f"cannot be told apart. Less is kept by noise ({found['kept'][2]:.0%}).")
+    two = refined(df, "noise", "good", alpha=0.2, draws=200).methods
+    assert kept_sentence(two).startswith("At equal risk good (") and kept_sentence(two[:1]) == ""
+    assert two["verdict"].tolist() == ["keeps most", "keeps less"]
     assert found["behind_lo"][2] > 0 and found["behind"][2] == found["kept"][0] - found["kept"][2]
 
 
