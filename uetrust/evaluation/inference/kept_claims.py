@@ -147,6 +147,7 @@ def _ranking(names, values, shares):  # Methods by the share that they keep, fro
     table |= dict(behind=values[order[0]] - values[order])
     table |= dict(zip(("behind_lo", "behind_hi"), np.quantile(behind, [tail, 1 - tail], axis=0)))
     less = table["behind_lo"] > 0
+    table["behind_lo"][0] = table["behind_hi"][0] = np.nan  # Not compared with itself
     verdict = np.where(less, "keeps less", "cannot be told from the best")
     first = "keeps most" if less[1:].all() else "first, but not beyond noise"
     return pd.DataFrame(table).assign(verdict=[first, *verdict[1:]])
