@@ -14,7 +14,10 @@ from scipy.special import rel_entr, xlogy
 from tests.helpers.laws import check_law
 from uetrust.core.checks import Undefined
 from uetrust.core.registry import Registry
-from uetrust.core.run import ScoreRun, compute_score, required_scores
+from uetrust.core.run import ScoreRun, compute_score, required_scores, score_values
+from uetrust.data.generations import Generation
+from uetrust.report.cards import score_card
+from uetrust.scoring.units import text_units, unit_scores
 from uetrust.statistics.scores import load_scores
 from uetrust.statistics.texts import STATISTICS
 
@@ -554,3 +557,23 @@ def never_called(fn):
         raise AssertionError(f"{fn.__name__} was called")
 
     return refuse
+
+
+# A sentence, a word or a claim is scored by the tokens that spell it
+@pytest.mark.parametrize("name", sorted(name for name, entry in reg.of("ue").items() if entry.pool))
+def test_a_unit_that_is_the_whole_text_has_its_score_to_the_last_bit(name):
+    run = ScoreRun(*[twin_runs()["ragged"].samples, reg], **twin_runs()["ragged"]._values)
+    sizes = [len(tokens) for tokens in run[reg[name].needs[0]]]
+    units = [text_units(Generation("x" * n, tokens=["x"] * n), "text") for n in sizes]
+    found = unit_scores(run, units, [name])[name].to_numpy()
+    expected, notes = score_values(run, name, "note")
+    spelled = np.array(sizes) > 0
+    np.testing.assert_array_equal(found[spelled], expected[spelled])
+    assert np.isfinite(found).sum() > 10 and np.isnan(found[~spelled]).all()
+
+
+def test_a_card_says_how_the_parts_of_a_text_are_scored():
+    parts = {name: "**Parts** a" in score_card(name, reg) for name in reg.of("ue")}
+    none = {name for name in reg.of("ue") if "**Parts** none" in score_card(name, reg)}
+    assert all(parts[name] == bool(entry.pool) for name, entry in reg.of("ue").items())
+    assert {"token_std", "median_token", "rauq", "token_sar", "ccp"} <= none

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from uetrust.report.plots import plot_agreement, plot_spread, save_figure
+from uetrust.report.plots import plot_agreement, plot_interval_panels, plot_spread, save_figure
 
 
 @pytest.mark.parametrize("layout", [None, "tight", "constrained"])
@@ -52,3 +52,32 @@ def test_the_band_of_random_orders_reaches_196_standard_deviations_to_both_sides
     heights = np.concatenate([dots.get_offsets()[:, 1] for dots in ax.collections])
     assert sorted(heights) == pytest.approx([-0.1, 0.1, 0.2, 0.3])
     close(ax.figure)
+
+
+def test_a_dot_stands_beside_its_label_in_every_panel():
+    "Panels that lack a label or a series keep the places and the colours of the others."
+    from matplotlib.pyplot import close
+
+    rows = [
+        ("a", "x", "left"),
+        ("b", "x", "left"),
+        ("b", "y", "left"),
+        ("c", "y", "left"),
+        ("c", "y", "right"),
+    ]
+    df = pd.DataFrame(rows, columns=["label", "series", "group"]).assign(value=[0, 1, 2, 3, 4], lo=0, hi=5)
+    fig = plot_interval_panels(df)
+    left, right = fig.axes
+    assert [text.get_text() for text in left.get_yticklabels()] == ["a", "b", "c"]
+
+    def dots(ax):
+        drawn = [part for part in ax.collections if hasattr(part, "get_sizes") and len(part.get_offsets())]
+        return {
+            (float(x), round(float(y))): tuple(part.get_facecolor()[0])
+            for part in drawn
+            for x, y in part.get_offsets()
+        }
+
+    assert set(dots(right)) == {(4.0, 2)} and dots(right)[4.0, 2] == dots(left)[3.0, 2]
+    assert [text.get_text() for text in right.get_legend().get_texts()] == ["x", "y"]
+    close(fig)

@@ -225,6 +225,12 @@ class _Segments:
         "Largest value of each item."
         return self._reduced(np.maximum, -np.inf)
 
+    def pooled(self, pool: str) -> np.ndarray:  # Shape [N]; without values a sum of 0, and else NaN
+        "The 'sum', 'mean' or 'largest' value of each item."
+        if pool == "largest":
+            return np.where(self.counts > 0, self.max(), np.nan)
+        return dict(sum=self.sum, mean=self.mean)[pool]()
+
 # %% ../../nbs/01_core/06_run.ipynb #cfd9f2b2
 class Ragged(_Segments):
     "Arrays of different lengths, one for each item, end to end"

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['ERROR_TYPES', 'SLOT_WORDS', 'VERB_MEANINGS', 'GRAMMAR', 'RELEVANCE_WEIGHTS', 'ENTITIES', 'VERDICT_SCORES',
            'ACTION_FAMILIES', 'OPPOSITE_STANCE', 'SIMILAR_STANCES', 'EXCLUSIVE_SLOTS', 'parse_clause', 'parse_summary',
-           'index_facts', 'Verdict', 'concision', 'check_summary', 'check_summaries', 'wrong_versions', 'insert_error',
-           'labelled_statements', 'labelled_hypotheses']
+           'index_facts', 'Verdict', 'concision', 'check_summary', 'CheckedStatement', 'checked_statements',
+           'check_summaries', 'wrong_versions', 'insert_error', 'labelled_statements', 'labelled_hypotheses']
 
 # %% ../../nbs/02_data/07_checker.ipynb #a6d1e452
 import random
@@ -447,6 +447,27 @@ def _row_of_verdict(name, verdict):
         **verdict.ratios,
         **{score: getattr(verdict, score) for score in VERDICT_SCORES},
     )
+
+# %% ../../nbs/02_data/07_checker.ipynb #e8e9d80c
+class CheckedStatement(NamedTuple):
+    "A statement of a summary: words start to stop, and its errors"
+
+    start: int
+    stop: int
+    errors: set  # Names of `ERROR_TYPES`; empty when the bulletin supports it
+
+# %% ../../nbs/02_data/07_checker.ipynb #3fd35d4d
+def checked_statements(
+    summary: str,  # Any text
+    facts: tuple,  # Facts of the bulletin
+    main: tuple,  # Positions of the main facts
+) -> list:  # `CheckedStatement`s in order; words that could not be parsed belong to none
+    "Statements of a summary, each right or wrong by the facts of its bulletin."
+    known_facts = index_facts(tuple(facts), tuple(main))
+    return [
+        CheckedStatement(start, stop, _statement_errors(fact, known_facts))
+        for fact, (start, stop) in parse_summary(summary).facts
+    ]
 
 # %% ../../nbs/02_data/07_checker.ipynb #1e2149b4-3
 def check_summaries(

@@ -141,6 +141,15 @@ def _cost(made, kind):  # Cost of one stored file that a score of a kind needs
     cost = entry.cost if kind == "ue" or entry.stored else "what `uetrust.scoring.metrics` makes of it"
     return f"{made}: {cost}"
 
+# %% ../../nbs/11_report/04_cards.ipynb #bab85c36
+def _parts(entry, reg):  # How a sentence, word or claim is scored; '' where a score is not of tokens
+    if entry.pool:
+        return f"**Parts** a sentence, word or claim has the {entry.pool} of the numbers of its tokens"
+    of_tokens = {need for other in reg.of("ue").values() if other.pool for need in other.needs}
+    if not of_tokens & {*entry.needs}:
+        return ""
+    return "**Parts** none: it is not the sum, mean or largest of one number per token"
+
 # %% ../../nbs/11_report/04_cards.ipynb #e00197a3-6
 def score_card(
     name: str,  # Name of a score
@@ -169,6 +178,7 @@ def score_card(
         f"$${entry.formula}$$" if entry.formula else "",
         f"**Result** {comments.get('return', '')} ({quality}; {_DIRECTIONS[entry.kind][entry.sign]})",
         "**Needs** " + "; ".join(f"`{need}`: {comments[need]}" for need in entry.needs),
+        _parts(entry, reg),
         "**Costs** " + "; ".join(_cost(made, entry.kind) for made in required_files(name, reg)),
         f"**Pitfall** {entry.pitfall}" if entry.pitfall else "",
         measured_text(name, pd.read_csv(kept)) if kept.exists() else "",

@@ -287,12 +287,32 @@ def plot_verdicts(
     return ax
 
 # %% ../../nbs/11_report/01_plots.ipynb #fc0b7ed3
-def _draw_series(ax, rows, y, color, name):  # Dots with intervals at heights y; name: in the legend
+def _draw_series(ax, rows, y, color):  # Dots with intervals at heights y
     ax.hlines(y, rows["lo"], rows["hi"], color=color, lw=1.5)
     fill = [own if filled else "white" for own, filled in zip(color, rows["strong"])]
     ax.scatter(rows["value"], y, s=22, zorder=3, edgecolor=color, color=fill)
-    if name:
-        ax.scatter([], [], s=22, color=color[0], label=name)
+
+# %% ../../nbs/11_report/01_plots.ipynb #dfa9068d
+def _draw_intervals(ax, df, labels, series, xlabel, zero):
+    "Rows at the height of their label and in the colour of their series, among all labels and series."
+    import matplotlib.pyplot as plt
+
+    count = len(series)
+    if zero is not None:
+        ax.axvline(zero, color="#999999", lw=0.8, ls=":")
+    for k, name in enumerate(series):
+        rows = df[df["series"] == name]
+        one_color = plt.cm.viridis(0.85 * k / (count - 1)) if count > 1 else "#4477aa"
+        color = list(rows["color"]) if "color" in rows else [one_color] * len(rows)
+        y = [labels.index(label) + (k - (count - 1) / 2) * 0.7 / count for label in rows["label"]]
+        _draw_series(ax, rows, y, color)
+        ax.scatter([], [], s=22, color=color[0] if len(rows) else one_color, label=name or None)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.set(xlabel=xlabel, ylim=(len(labels) - 0.5, -0.5))
+    if count > 1:
+        ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
 
 # %% ../../nbs/11_report/01_plots.ipynb #fc0b7ed3-1
 def plot_intervals(
@@ -314,22 +334,10 @@ def plot_intervals(
     import matplotlib.pyplot as plt
 
     df = df.assign(series=df.get("series", ""), strong=df.get("strong", True))
-    labels, count = list(dict.fromkeys(df["label"])), df["series"].nunique()
+    labels, series = (list(dict.fromkeys(df[name])) for name in ("label", "series"))
     if ax is None:
-        ax = plt.subplots(figsize=(6.4, (0.16 + 0.13 * count) * len(labels) + 1))[1]
-    if zero is not None:
-        ax.axvline(zero, color="#999999", lw=0.8, ls=":")
-    for k, (name, rows) in enumerate(df.groupby("series", sort=False)):
-        one_color = plt.cm.viridis(0.85 * k / (count - 1)) if count > 1 else "#4477aa"
-        color = rows["color"] if "color" in rows else [one_color] * len(rows)
-        y = rows["label"].map(labels.index) + (k - (count - 1) / 2) * 0.7 / count
-        _draw_series(ax, rows, y, color, name)
-    ax.set_yticks(range(len(labels)), labels)
-    ax.set(xlabel=xlabel, ylim=(len(labels) - 0.5, -0.5))
-    if count > 1:
-        ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+        ax = plt.subplots(figsize=(6.4, (0.16 + 0.13 * len(series)) * len(labels) + 1))[1]
+    return _draw_intervals(ax, df, labels, series, xlabel, zero)
 
 # %% ../../nbs/11_report/01_plots.ipynb #fc0b7ed3-2
 def plot_interval_panels(
@@ -349,12 +357,13 @@ def plot_interval_panels(
     """
     import matplotlib.pyplot as plt
 
-    groups, labels = df.groupby("group", sort=False), df["label"].nunique()
-    series = df["series"].nunique() if "series" in df else 1
-    size = (3.2 * len(groups) + 1.2, max(0.27, 0.1 + 0.13 * series) * labels + 1.2)
+    df = df.assign(series=df.get("series", ""), strong=df.get("strong", True))
+    labels, series = (list(dict.fromkeys(df[name])) for name in ("label", "series"))
+    groups = df.groupby("group", sort=False)
+    size = (3.2 * len(groups) + 1.2, max(0.27, 0.1 + 0.13 * len(series)) * len(labels) + 1.2)
     fig, axes = plt.subplots(1, len(groups), figsize=size, sharey=True, sharex=True, squeeze=False)
     for ax, (name, rows) in zip(axes[0], groups):
-        plot_intervals(rows, zero=zero, ax=ax).set_title(name, fontsize=9)
+        _draw_intervals(ax, rows, labels, series, "", zero).set_title(name, fontsize=9)
     for legend in [ax.get_legend() for ax in axes[0, :-1] if ax.get_legend()]:
         legend.remove()  # One is enough for all panels
     axes[0, 0].tick_params(axis="y", labelsize=8)

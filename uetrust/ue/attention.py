@@ -10,7 +10,7 @@ __all__ = ['VAZHENTSEV2025', 'SRIRAMANAN2024', 'ZHANG2023', 'middle_third', 'rau
 import numpy as np
 
 from ..core.checks import Undefined
-from ..core.registry import batch_of, ue
+from ..core.registry import batch_of, tokens_of, ue
 from ..core.run import Ragged
 from .information import weighted_surprisal, weighted_surprisals
 
@@ -156,9 +156,9 @@ def attention_score_prompt(
     return attention_score(attention_log_self) - float(prompt_log_self)
 
 
-@batch_of(attention_score)
+@tokens_of(sum=[attention_score])
 def _attention_scores(log_self: Ragged):
-    return 0.0 - log_self.sum()
+    return 0.0 - log_self.values
 
 
 @batch_of(attention_score_prompt)

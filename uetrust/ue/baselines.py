@@ -10,7 +10,7 @@ import hashlib
 
 import numpy as np
 
-from ..core.registry import batch_of, ue
+from ..core.registry import tokens_of, ue
 from ..core.run import Ragged
 
 # %% ../../nbs/03_ue/11_baselines.ipynb #5e9755f0
@@ -59,9 +59,9 @@ def token_count(
     return float(len(greedy_logp))
 
 
-@batch_of(token_count)
-def _token_counts(logp: Ragged):
-    return logp.counts
+@tokens_of(sum=[token_count])
+def _ones(logp: Ragged):
+    return np.ones(len(logp.values))
 
 # %% ../../nbs/03_ue/11_baselines.ipynb #500891f6
 @ue(

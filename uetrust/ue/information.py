@@ -11,7 +11,7 @@ __all__ = ['msp', 'msp_he2024', 'perplexity', 'weighted_surprisal', 'min_token',
 import numpy as np
 
 from ..core.checks import Undefined, defined_mean
-from ..core.registry import batch_of, stat, ue
+from ..core.registry import batch_of, stat, tokens_of, ue
 from ..core.run import Ragged, row_means
 
 # %% ../../nbs/03_ue/02_information.ipynb #090ce667
@@ -103,19 +103,9 @@ def min_token(
     return float(0.0 - np.min(greedy_logp))
 
 # %% ../../nbs/03_ue/02_information.ipynb #090ce667-5
-@batch_of(msp, msp_he2024)
-def _surprisal_sums(logp: Ragged):
-    return 0.0 - logp.sum()
-
-
-@batch_of(perplexity)
-def _surprisal_means(logp: Ragged):
-    return 0.0 - logp.mean()
-
-
-@batch_of(min_token)
-def _largest_surprisals(logp: Ragged):
-    return np.where(logp.counts > 0, 0.0 - logp.min(), np.nan)
+@tokens_of(sum=[msp, msp_he2024], mean=[perplexity], largest=[min_token])
+def _surprisals(logp: Ragged):
+    return 0.0 - logp.values
 
 
 def weighted_surprisals(
@@ -146,9 +136,9 @@ def mte(
     return defined_mean(greedy_entropy)
 
 
-@batch_of(mte)
-def _means(values: Ragged):
-    return values.mean()
+@tokens_of(mean=[mte])
+def _entropies(entropy: Ragged):
+    return entropy.values
 
 # %% ../../nbs/03_ue/02_information.ipynb #b709e92d-1
 @ue(
@@ -171,11 +161,11 @@ def mte_he2024(
     return defined_mean(np.asarray(processed_entropy, float) / processed_finite)
 
 
-@batch_of(mte_he2024)
-def _means_per_word(entropy: Ragged, finite: Ragged):
+@tokens_of(mean=[mte_he2024])
+def _entropies_per_word(entropy: Ragged, finite: Ragged):
     if not np.array_equal(entropy.counts, finite.counts):
-        return np.full(len(entropy.counts), np.nan)
-    return entropy.like(entropy.values / finite.values).mean()
+        return np.full(len(entropy.values), np.nan)
+    return entropy.values / finite.values
 
 # %% ../../nbs/03_ue/02_information.ipynb #b709e92d-2
 @ue(
@@ -205,15 +195,15 @@ def margin(
             f"margin needs the 2 likeliest tokens of each step, got shape {p.shape}: "
             f"store them with topk=2 or more"
         )
-    return float(1 - np.mean(p[:, 0] - p[:, 1]))
+    return float(np.mean(1 - (p[:, 0] - p[:, 1])))
 
 
-@batch_of(margin)
+@tokens_of(mean=[margin])
 def _margins(top_logp: Ragged):
     if top_logp.values.ndim != 2 or top_logp.values.shape[1] < 2:
-        return np.full(len(top_logp.counts), np.nan)
+        return np.full(len(top_logp.values), np.nan)
     p = np.exp(top_logp.values[:, :2])
-    return 1 - top_logp.like(p[:, 0] - p[:, 1]).mean()
+    return 1 - (p[:, 0] - p[:, 1])
 
 # %% ../../nbs/03_ue/02_information.ipynb #3d801216
 @stat(unit="nats", cite="Malinin and Gales 2021, sec. 3, https://arxiv.org/abs/2002.07650")
@@ -392,23 +382,23 @@ def cpmi(
     return _mean_minus_information(greedy_logp, unconditional_logp, weight)
 
 # %% ../../nbs/03_ue/02_information.ipynb #4ed8d1e7-2
-def _means_minus_information(logp, alone, weight):
+def _minus_information(logp, alone, weight):
     if not np.array_equal(logp.counts, alone.counts):
-        return np.full(len(logp.counts), np.nan)
+        return np.full(len(logp.values), np.nan)
     weight[logp.begins()] = 0
-    return logp.like(np.where(weight == 0, 0.0, weight * alone.values) - logp.values).mean()
+    return np.where(weight == 0, 0.0, weight * alone.values) - logp.values
 
 
-@batch_of(pmi)
+@tokens_of(mean=[pmi])
 def _pmis(logp: Ragged, alone: Ragged):
-    return _means_minus_information(logp, alone, np.ones(len(logp.values)))
+    return _minus_information(logp, alone, np.ones(len(logp.values)))
 
 
-@batch_of(cpmi)
+@tokens_of(mean=[cpmi])
 def _cpmis(logp: Ragged, entropy: Ragged, alone: Ragged, tau=0.0656, lam=3.599):
     if not np.array_equal(logp.counts, entropy.counts):
-        return np.full(len(logp.counts), np.nan)
-    return _means_minus_information(logp, alone, np.where(entropy.values >= tau, lam, 0.0))
+        return np.full(len(logp.values), np.nan)
+    return _minus_information(logp, alone, np.where(entropy.values >= tau, lam, 0.0))
 
 # %% ../../nbs/03_ue/02_information.ipynb #99d9afd8
 @ue(
@@ -484,6 +474,6 @@ def boosted_prob(
     return 0.0 - defined_mean(greedy_dominant)
 
 
-@batch_of(renyi, fisher_rao, self_certainty, boosted_prob)
-def _minus_means(confidence: Ragged):
-    return 0.0 - confidence.mean()
+@tokens_of(mean=[renyi, fisher_rao, self_certainty, boosted_prob])
+def _minus(confidence: Ragged):
+    return 0.0 - confidence.values

@@ -15,7 +15,7 @@ from math import log, prod
 import numpy as np
 
 from ..core.checks import Undefined
-from ..core.registry import batch_of, stat, ue
+from ..core.registry import batch_of, stat, tokens_of, ue
 from ..core.run import Nested, Ragged, lay_out, row_means
 from ..core.scores import unique_texts
 from .diversity import cluster_sizes, numbered
@@ -617,26 +617,22 @@ def ccp(
     return float(-np.exp(-ccp_log(greedy_ids, greedy_logp, greedy_top_ids, greedy_top_logp, ccp_labels)))
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #d80e422d-4
-def _log_masses(ids, logp, top_ids, top_logp, labels):
+@tokens_of(sum=[ccp_log])
+def _ccp_logs(ids: Ragged, logp: Ragged, top_ids: Ragged, top_logp: Ragged, labels: Ragged):
     if not all(np.array_equal(ids.counts, other.counts) for other in (logp, top_ids, top_logp, labels)):
-        return np.full(len(ids.counts), np.nan)
+        return np.full(len(ids.values), np.nan)
     others = top_ids.values != ids.values[:, None]
 
     def log_mass(label):
         return _log_sums(np.where(others & (labels.values == label), top_logp.values, -np.inf))
 
     same, contra = np.logaddexp(logp.values, log_mass(2)), log_mass(0)
-    return ids.like(np.logaddexp(same, contra) - same).sum()
-
-
-@batch_of(ccp_log)
-def _ccp_logs(ids: Ragged, logp: Ragged, top_ids: Ragged, top_logp: Ragged, labels: Ragged):
-    return _log_masses(ids, logp, top_ids, top_logp, labels)
+    return np.logaddexp(same, contra) - same
 
 
 @batch_of(ccp)
 def _ccps(ids: Ragged, logp: Ragged, top_ids: Ragged, top_logp: Ragged, labels: Ragged):
-    return -np.exp(-_log_masses(ids, logp, top_ids, top_logp, labels))
+    return -np.exp(-ids.like(_ccp_logs(ids, logp, top_ids, top_logp, labels)).sum())
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #d9f93665
 MANAKUL2023 = "Manakul, Liusie & Gales 2023, sec. 5.4, https://arxiv.org/abs/2303.08896"

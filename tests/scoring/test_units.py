@@ -1,0 +1,145 @@
+"""Scores of sentences, words and claims, through the command that users type."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from uetrust.cli.cli import main
+from uetrust.core.run import ScoreRun
+from uetrust.data.generations import Generation
+from uetrust.scoring.units import claim_units, text_units, unit_scores
+from uetrust.statistics.scores import load_scores
+
+TEXT = "Ana Cole opened the pool. It rained. The mayor left."
+TOKENS = ["Ana", " Col", "e", " opened", " the", " pool", ".", " It", " rain", "ed", ".", " The", " mayor"]
+TOKENS += [" left", ".", "<|im_end|>"]
+LOGP = np.log(np.linspace(0.95, 0.2, len(TOKENS)))
+
+
+@pytest.fixture
+def replies(tmp_path):
+    rows = [dict(id="a", text=TEXT, tokens=TOKENS, logprobs=LOGP.tolist())]
+    rows += [dict(id="b", text="Fees rose.", tokens=["F", "ees", " rose", "."], logprobs=[-0.5, -1, -2, 0])]
+    file = tmp_path / "replies.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    return file
+
+
+def scored(replies, capsys, *more):
+    "Table that `uetrust score` writes, and what it prints"
+    out = replies.with_name("units.csv")
+    assert main(["score", str(replies), "--out", str(out), *more]) == 0
+    return pd.read_csv(out), capsys.readouterr().out
+
+
+def test_a_sentence_has_the_numbers_of_its_tokens(replies, capsys):
+    table, said = scored(replies, capsys, "--unit", "sentence", "--method", "msp", "perplexity", "min_token")
+    assert list(table) == ["document", "position", "sentence", "msp", "perplexity", "min_token"]
+    assert table["document"].tolist() == ["a", "a", "a", "b"] and table["position"].tolist() == [0, 1, 2, 0]
+    own = [-LOGP[:7], -LOGP[7:11], -LOGP[11:15], np.array([0.5, 1, 2, 0])]
+    for name, pool in dict(msp=np.sum, perplexity=np.mean, min_token=np.max).items():
+        assert table[name].tolist() == pytest.approx(list(map(pool, own)))
+    assert "3 methods on 4 sentences of 2 texts" in said and "Least certain by msp:" in said
+
+
+def test_words_and_one_rule_for_all_methods(replies, capsys):
+    table, _ = scored(replies, capsys, "--unit", "word", "--method", "msp", "perplexity", "--pool", "largest")
+    assert table["word"].tolist()[:3] == ["Ana", "Cole", "opened"] and len(table) == 12
+    assert table["msp"].tolist()[1] == pytest.approx(-LOGP[2]) and table["msp"].equals(table["perplexity"])
+
+
+def test_a_claim_has_the_tokens_of_the_words_that_it_shares(replies, capsys):
+    claims = replies.with_name("claims.csv")
+    rows = [
+        ("b", "rose", 1),
+        ("a", "The MAYOR went.", 0),
+        ("a", "Snow fell", 1),
+        ("a", "Cole opened a pool", 1),
+    ]
+    pd.DataFrame(rows, columns=["document", "claim", "right"]).to_csv(claims, index=False)
+    table, said = scored(replies, capsys, "--claims", str(claims), "--method", "msp")
+    assert table["claim"].tolist() == ["The MAYOR went.", "Snow fell", "Cole opened a pool", "rose"]
+    assert table["right"].tolist() == [0, 1, 1, 1]
+    mine = [-LOGP[11:13].sum(), np.nan, -LOGP[[1, 2, 3, 5, 6]].sum(), 2.0]
+    np.testing.assert_allclose(table["msp"], mine)
+    assert "1 of 4 claims have no score: they share no word with their text" in said
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        ("document,claim\nc,It rained\n", "1 documents of the claims are no text of the file: c"),
+        ("document,statement\na,It rained\n", "claims need the columns document and claim"),
+        ("document,claim\na,\n", "a claim of document 'a' is empty"),
+        ("document,claim,msp\na,It rained,1\n", "the claims have a column 'msp'"),
+    ],
+)
+def test_claims_that_fit_no_text(replies, capsys, claims, said):
+    file = replies.with_name("claims.csv")
+    file.write_text(claims)
+    assert main(["score", str(replies), "--claims", str(file), "--method", "msp"]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--method", "token_std"], "token_std: no sum, mean or largest of one number per token"),
+        (["--metric", "rouge_l"], "--metric judges whole texts"),
+        (["--method", "mte"], "mte lacks greedy_entropy"),
+    ],
+)
+def test_what_has_no_value_for_a_sentence(replies, capsys, options, said):
+    assert main(["score", str(replies), "--unit", "sentence", *options]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_texts_without_tokens_are_counted(replies, capsys):
+    rows = [json.loads(line) for line in replies.read_text().splitlines()]
+    del rows[1]["tokens"]
+    replies.write_text("\n".join(map(json.dumps, rows)))
+    table, said = scored(replies, capsys, "--unit", "sentence", "--method", "msp")
+    assert table["msp"].isna().tolist() == [False, False, False, True]
+    assert "1 of 4 sentences have no score: the file has no tokens of their text" in said
+
+
+def test_a_sentence_table_is_audited_without_a_flag(tmp_path, capsys):
+    "What `score` writes, with labels added, is what `audit` reads."
+    rng, rows = np.random.default_rng(0), []
+    for i in range(40):
+        tokens = [f" w{j}" if j % 5 else f" W{j}." for j in range(1, 21)]
+        logprobs = np.log(rng.uniform(0.1, 1, 20)).tolist()
+        rows.append(dict(id=f"t{i}", text="".join(tokens).strip(), tokens=tokens, logprobs=logprobs))
+    file, out = tmp_path / "replies.jsonl", tmp_path / "sentences.csv"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    assert main(["score", str(file), "--unit", "sentence", "--out", str(out)]) == 0
+    table = pd.read_csv(out)
+    assert len(table) > 80
+    table.assign(human=(rng.uniform(size=len(table)) > 0.5).astype(int)).to_csv(out, index=False)
+    capsys.readouterr()
+    assert main(["audit", str(out), "--truth", "human", "--uncertainty", "perplexity"]) == 0
+    assert "within" in capsys.readouterr().out
+
+
+def test_odd_spellings_of_tokens():
+    "Marks of SentencePiece, bytes of GPT-2, halves of a character, and a sentence without spaces"
+    for text, tokens, sizes in [
+        ("Ja so. Nein.", ["\u2581Ja", "\u2581so", ".", "\u2581N", "ein", ".", "</s>"], [3, 3]),
+        ("Über uns. Ja.", ["Ã\u013eber".replace("\u013e", "ľ"), "Ġuns", ".", "ĠJa", "."], [3, 2]),
+        ("\U0001f327 rain. Sun.", ["\ufffd", "\ufffd", " rain", ".", " Sun", "."], [3, 2]),
+        ("今天下雨。明天晴。", ["今天", "下雨", "。", "明天", "晴。"], [3, 2]),
+    ]:
+        units = text_units(Generation(text, tokens=tokens))
+        assert [len(unit.tokens) for unit in units] == sizes, text
+
+
+def test_one_run_and_its_units():
+    run = ScoreRun(["a"], load_scores(), greedy_logp=[LOGP])
+    text = Generation(TEXT, tokens=TOKENS)
+    table = unit_scores(run, [text_units(text)], ["msp"])
+    assert table["msp"].sum() == pytest.approx(-LOGP[:-1].sum())
+    assert [len(unit.tokens) for unit in claim_units(text, ["It rained", "nothing"])] == [4, 0]
+    with pytest.raises(ValueError, match="token_std is not the sum"):
+        unit_scores(run, [text_units(text)], ["token_std"])
