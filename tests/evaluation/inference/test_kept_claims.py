@@ -177,6 +177,13 @@ def test_few_texts_with_wrong_claims_need_no_threshold():
     assert "every claim is kept, because only 1 of 40 texts have a wrong claim" in found["sentence"]
 
 
+def test_a_tie_of_wrong_claims_at_the_smallest_value_keeps_nothing():
+    text, right = np.repeat(np.arange(20), 3), np.tile([1, 0, 1], 20)
+    tied = refine_claims(right, pd.DataFrame(dict(u=np.tile([0, 0, 1], 20))), text, draws=2)
+    assert not tied.kept["u"].any() and tied.table["kept"][0] == 0 == tied.table["risk"][0]
+    assert "too many texts have wrong claims with the smallest values" in tied.table["sentence"][0]
+
+
 @pytest.mark.parametrize(
     ("change", "options", "said"),
     [
