@@ -92,3 +92,23 @@ def test_a_refined_set_has_all_methods_and_the_groups_that_are_named(sets):
     best = found.methods.iloc[0]
     assert best["method"] == "missing_then_position" and found.alpha == 0.2
     assert refined_set(one, draws=20).table["group"].unique().tolist() == ["all"]
+
+
+def test_what_is_kept_is_sorted_in_each_set(sets):
+    table = kept.kept_at_equal_risk(sets, draws=50)
+    assert list(table["group"].unique()) == list(sets)
+    for name, part in table.groupby("group"):
+        assert part["value"].is_monotonic_decreasing and set(part["label"]) == set(sets[name].methods)
+        assert (part["texts"] == sets[name].claims["document"].nunique()).all()
+    facts = table[table["group"] == "biographies"].set_index("label")["value"]
+    assert facts["missing_words"] == 0 < facts["position"] < facts["missing_then_position"]
+
+
+def test_the_facts_of_promises_are_those_of_the_rows():
+    rows = stored_inference("claim_promises")
+    facts = kept.promise_facts(rows)
+    assert facts.highest_broken == rows["broken"][rows["delta"].notna()].max() <= facts.delta
+    assert facts.highest_excess <= 0 and facts.combinations * 2 == len(rows)
+    worst = facts.groups.iloc[0]
+    assert worst["group"] == "very rare" and worst["one_risk"] > 0.4 > worst["risk"]
+    assert set(facts.groups["by"]) == {"system", "rarity"}

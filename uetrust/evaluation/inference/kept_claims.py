@@ -178,9 +178,8 @@ def _row_sentence(row, alpha, delta):  # One method in one group
         few = f"only {row['wrong']} of {row['texts']} texts have a wrong claim with a score"
         return f"{where}: every claim is kept, because {few}. {_promise(alpha, delta)}"
     if not row["kept"]:
-        return (
-            f"{where}: no claim is kept, because too many texts have wrong claims with the smallest values."
-        )
+        why = "too many texts have wrong claims with the smallest values"
+        return f"{where}: no claim is kept, because {why}."
     kept = f"{row['kept']:.0%} of the claims (95% interval {row['lo']:.0%} to {row['hi']:.0%})"
     below = f"keep claims with {row['method']} below {row['threshold']:.6g}"
     return f"{where}: {below}, {kept}. {_promise(alpha, delta)}"

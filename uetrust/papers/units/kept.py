@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['FACT_METHODS', 'PROMISE_DELTA', 'shared_statements', 'bulletin_claims', 'biography_claims', 'ClaimSet', 'claim_sets',
-           'refined_set', 'claim_promises', 'store_claim_promises']
+           'refined_set', 'kept_at_equal_risk', 'claim_promises', 'store_claim_promises', 'PromiseFacts',
+           'promise_facts']
 
 # %% ../../../nbs/10_papers/10_units/05_kept.ipynb #f3292b40
 from pathlib import Path
@@ -100,6 +101,21 @@ def refined_set(
     inputs = claims["right"], claims[list(one.methods)].astype(float), claims["document"], one.alpha
     return refine_claims(*inputs, group=groups, draws=draws, seed=seed)
 
+# %% ../../../nbs/10_papers/10_units/05_kept.ipynb #e1632f76
+def kept_at_equal_risk(
+    sets: dict,  # From `claim_sets`
+    draws: int = 1000,  # Bootstrap samples of the texts
+    seed: int = 0,  # Their seed
+) -> pd.DataFrame:  # group (set), label (method), value (share kept), lo, hi, verdict, alpha, texts, claims
+    "How many claims each method keeps at equal risk, by set; the method that keeps most first."
+    rows = []
+    for name, one in sets.items():
+        methods = refined_set(one, draws=draws, seed=seed).methods
+        methods = methods.rename(columns=dict(method="label", kept="value")).assign(group=name)
+        about = dict(alpha=one.alpha, texts=one.claims["document"].nunique(), claims=len(one.claims))
+        rows.append(methods[["group", "label", "value", "lo", "hi", "verdict"]].assign(**about))
+    return pd.concat(rows, ignore_index=True)
+
 # %% ../../../nbs/10_papers/10_units/05_kept.ipynb #44cdd6f4
 class _Population(NamedTuple):
     limits: np.ndarray  # Limit of each text, shape [T]
@@ -173,3 +189,30 @@ def store_claim_promises(
     table = pd.concat(rows, ignore_index=True)
     table.insert(0, "set", table.pop("set"))
     return [store_inference("claim_promises", table, "make bench PART=guarantee", draws=draws, seed=seed)]
+
+# %% ../../../nbs/10_papers/10_units/05_kept.ipynb #86b03cd5
+class PromiseFacts(NamedTuple):
+    "How often promises about claims are broken, in groups of their own and under one threshold"
+
+    draws: int  # Splits of each combination
+    combinations: int  # Combinations of set, group and method
+    delta: float  # Allowed share of broken promises
+    highest_broken: float  # Largest share of splits that break the promise with delta
+    highest_excess: float  # Largest mean risk of new texts minus the promised one
+    groups: pd.DataFrame  # by, group, method, texts, alpha; risk and one_risk, means over splits
+
+
+def promise_facts(
+    rows: pd.DataFrame,  # From `store_claim_promises`
+) -> PromiseFacts:
+    "Whether promises about claims hold, and what one threshold for all groups does to them."
+    mean, sure = rows[rows["delta"].isna()], rows[rows["delta"].notna()]
+    groups = mean.loc[mean["by"] != "all", "by group method texts alpha risk one_risk".split()]
+    return PromiseFacts(
+        draws=int(rows["draws"].iloc[0]),
+        combinations=len(mean),
+        delta=sure["delta"].iloc[0],
+        highest_broken=sure["broken"].max(),
+        highest_excess=(mean["risk"] - mean["alpha"]).max(),
+        groups=groups.sort_values("one_risk", ascending=False).reset_index(drop=True),
+    )
