@@ -67,6 +67,7 @@ def test_a_dry_run_asks_nothing(replies, capsys):
         ("It rained.\n\nIt snowed.", ["It rained.", "It snowed."]),
         ("• a b\n2) c d\n(3) e f\n– g", ["a b", "c d", "e f", "g"]),
         ("* a\n* a", ["a"]),
+        ("The facts are:\n- a", ["a"]),
         ("1990 was warm.", ["1990 was warm."]),
         ("", []),
     ],

@@ -29,10 +29,10 @@ _BULLET = re.compile(r"^\s*(?:[-*\u2022\u2013]|\d+[.):]|\(\d+\))\s+")
 
 def read_claims(
     reply: str,  # Reply of the model
-) -> list:  # Claims, one per line; without bullets, numbers, empty lines and repetitions
+) -> list:  # Claims, one per line; without bullets, headings, empty lines and repetitions
     "Claims that a reply lists."
     lines = (_BULLET.sub("", line).strip() for line in reply.splitlines())
-    return list(dict.fromkeys(line for line in lines if re.search(r"\w", line)))
+    return list(dict.fromkeys(line for line in lines if re.search(r"\w", line) and not line.endswith(":")))
 
 # %% ../../nbs/08_statistics/15_split.ipynb #5b170007
 def split_requests(
