@@ -7538,6 +7538,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.report.plan.models_of_profile': ( '11_report/plan.html#models_of_profile',
                                                                                 'uetrust/report/plan.py'),
                                      'uetrust.report.plan.plan_lines': ('11_report/plan.html#plan_lines', 'uetrust/report/plan.py'),
+                                     'uetrust.report.plan.planned_states': ('11_report/plan.html#planned_states', 'uetrust/report/plan.py'),
                                      'uetrust.report.plan.run_plan': ('11_report/plan.html#run_plan', 'uetrust/report/plan.py')},
             'uetrust.report.playground': { 'uetrust.report.playground._PlaygroundPanel': ( '11_report/playground.html#_playgroundpanel',
                                                                                            'uetrust/report/playground.py'),

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CELL_STATES', 'PRINTED_MODELS', 'SET_FILES', 'OTHER_PAPERS', 'CONVERTED', 'DATASET_FILES', 'WEIGHTS_SHARE',
-           'models_of_profile', 'run_plan', 'plan_lines']
+           'models_of_profile', 'planned_states', 'run_plan', 'plan_lines']
 
 # %% ../../nbs/11_report/07_plan.ipynb #bbd9c46d
 import math
@@ -1134,6 +1134,21 @@ def _checkpoint_users(profile_name, plans, scored):  # Checkpoint -> who needs i
             if not checkpoint.startswith("server:") and group != "spans":  # A pipeline of spaCy
                 _add_user(users, checkpoint.partition(",")[0], f"metrics ({group})")
     return users
+
+# %% ../../nbs/11_report/07_plan.ipynb #1b8c5ae6
+def planned_states(
+    profile_name: str,  # Section of settings.ini, such as 'paper' or 'paper-50'
+    cells: pd.DataFrame,  # table ('T3'), row, column, as printed
+) -> pd.DataFrame:  # The same with state (of `CELL_STATES`) and reason (what is missing or replaced)
+    "Printed cells of Tables 3 to 9 with their states, as in `uetrust plan PROFILE`."
+    plans, _ = _banks_of(profile_name)
+    planned, key = _fillable_cells(plans, models_of_profile(plans)[0]), ["table", "row", "column"]
+    reasons = [
+        "; ".join([why] * bool(why) + [entry.what for entry in replaced])
+        for why, replaced in zip(planned["why"], planned["replaced"])
+    ]
+    states = planned[[*key, "state"]].assign(reason=reasons)
+    return cells.merge(states, on=key, how="left", validate="m:1")
 
 # %% ../../nbs/11_report/07_plan.ipynb #f52fb35f-4
 def _server_needs(profile_name, plans, works, scored):
