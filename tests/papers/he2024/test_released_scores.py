@@ -241,3 +241,69 @@ def test_a_text_without_a_score_is_left_out_before_texts_are_merged():
         compat="he2024",
     )
     assert found.at[("mcse", "rouge_l"), "value"] == by_hand["value"][0] and len(found) == 4
+
+
+def merge(path, gone):
+    "Put the records of a file into one list, without some texts of each pass, as the release merges"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    n = len({record.get("input_texts", i) for i, record in enumerate(records)})
+    path.write_text(json.dumps([record for i, record in enumerate(records) if i % n not in gone]))
+    return path.name
+
+
+@pytest.mark.parametrize(
+    "pattern", ["est_42-*", "sample_42-*", "*-unieval_res.json", "*-chatgpt_res_def_35.json"]
+)
+def test_a_merged_file_without_some_texts_is_read_and_they_have_no_score(pattern, small):
+    bank, gone = "aeslc_llama2_7b_chat_42", [0, 4, 29]
+    whole = released.read_release(small, SMALL).banks[bank]
+    (path,) = [path for path in small.rglob(pattern) if path.parent.name == bank]
+    name = merge(path, gone)
+    found = released.read_release(small, SMALL)
+    assert found.problems == [f"{bank}: {name} was merged without 3 texts: they have no score"]
+    empty = 0
+    for table in ("quality", "uncertainty"):
+        before, after = (getattr(one, table) for one in (whole, found.banks[bank]))
+        touched = after.columns[after.isna().any()]
+        assert after.drop(index=gone).equals(before.drop(index=gone))
+        assert after[touched].loc[gone].isna().all(axis=None) or not len(touched)
+        empty += len(touched)
+    assert empty == {"est": 6, "sam": 6}.get(pattern[:3], 5) and found.banks[bank].texts == whole.texts
+    assert len(released.release_results(found)["aeslc--llama-2-7b-chat"].prr) == 31 * 6
+
+
+def test_a_merged_file_whose_rows_are_not_certain_is_not_used_and_says_why(folder):
+    texts = [f"text {i}" for i in range(28)] + ["twice", "twice"]
+    write_bank(folder, "aeslc_bart_large_42", *made_scores("T7", 30), texts=texts)
+    (path,), (sample,) = folder.rglob("est_42-*"), folder.rglob("sample_42-*")
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+
+    def problem(text):
+        path.write_text(text)
+        found = released.read_release(folder, dict(SMALL, AESLC=30)).problems
+        (line,) = [line for line in found if "est_42" in line]
+        return line.partition(f"{path.name}: ")[2]
+
+    found = "29 and 29 texts, expected 30"
+    without_last = records[:29] + records[30:59]
+    why = "text 29 is equal to one beside it, so its row is not certain"
+    assert problem(json.dumps(without_last)) == f"{found}, and {why}"
+    turned = records[1::-1] + records[3:30] + records[31:]
+    assert problem(json.dumps(turned)) == f"{found}, and text 2 is not where it is in the other files"
+    without_first = records[1:30] + records[31:]
+    assert problem("\n".join(map(json.dumps, without_first))) == found  # Not merged: a run that was cut
+    merge(sample, [2])
+    why = "no sample or est file of its run has all: which are left out is not known"
+    assert problem(json.dumps(without_first)) == f"{found}, and {why}"
+
+
+def test_files_that_no_table_needs_are_not_read(small):
+    whole = released.read_release(small, SMALL)
+    (path,) = small.rglob("aeslc_gpt35_42/*unieval_res.json")
+    for kind in ("unieval_gt", "unieval_gt_seid", "chatgpt_gt_def_35", "chatgpt_res_def_40"):
+        path.with_name(path.name.replace("unieval_res", kind)).write_text("no JSON")
+    (path,) = small.rglob("aeslc_gpt35_42/sample_42-*")
+    path.with_name(path.name.replace("sample_", "general_")).write_text("no JSON")
+    again = released.read_release(small, SMALL)
+    assert again.problems == whole.problems == []
+    assert all(bank.quality.equals(again.banks[name].quality) for name, bank in whole.banks.items())
