@@ -2,10 +2,12 @@
 
 import json
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.helpers.paths import ROOT
 from tests.helpers.release_layout import demo_scores, made_scores, write_bank, write_release
 from uetrust.cli.cli import main
 from uetrust.data.datasets import stored_texts
@@ -307,3 +309,34 @@ def test_files_that_no_table_needs_are_not_read(small):
     again = released.read_release(small, SMALL)
     assert again.problems == whole.problems == []
     assert all(bank.quality.equals(again.banks[name].quality) for name, bank in whole.banks.items())
+
+
+@pytest.mark.parametrize("at_hand", ["whole", "none", "not counted"])
+def test_the_page_beside_print_says_what_the_released_scores_give(at_hand, small, monkeypatch):
+    "Counts of equal, different and missing numbers, of figures and of claims; else how to get the folder."
+    page, said = small.parent / "runs", []
+    release = released.read_release(small, SMALL)
+    if at_hand == "whole":
+        monkeypatch.setattr(released, "read_release", lambda folder: release)
+        monkeypatch.setattr(released, "why_uncounted", lambda release: "")
+    elif at_hand == "none":
+        monkeypatch.setattr(released, "release_folder", lambda: None)
+    space = dict(display=said.append)
+    for cell in nbformat.read(ROOT / "nbs/experiments/he2024/04_against_print.ipynb", 4).cells:
+        if cell.cell_type == "code":
+            exec(cell.source.replace('out = ""', f"out = {str(page)!r}"), space)
+    text = " ".join(json.loads((page / "pages" / "against_print.json").read_text())["text"])
+    if at_hand != "whole":
+        why = "there is no such folder here" if at_hand == "none" else "none of its files can be used"
+        assert f"not part of this run: {why}. To get them, fetch {released.RELEASE_ADDRESS} with" in text
+        assert "UETRUST_HE2024_RELEASE" in text and not list(page.rglob("*print_released*"))
+        return
+    led = ledger.cell_ledger("He et al.")
+    counts = pd.read_csv(page / "tables" / "against_print_released.csv")
+    for status in ledger.CELL_STATUS:
+        assert counts[status].sum() == (led["status"] == status).sum()
+    differ = pd.read_csv(page / "tables" / "against_print_released_differ.csv")
+    assert len(differ) == counts["recomputed, different"].sum() > 900
+    assert f"{len(differ):,} differ" in text and "claims that both decide" in text
+    run = released.released_run().run
+    assert f"of {released.release_figures(run)['figure'].nunique()} figures that can be drawn" in text

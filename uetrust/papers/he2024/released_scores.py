@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['RELEASE', 'RELEASE_ADDRESS', 'RELEASED_METHODS', 'RELEASED_METRICS', 'WRITTEN_HERE', 'release_folder',
            'release_banks', 'ReleasedBank', 'Release', 'read_release', 'release_results', 'release_run',
-           'release_figures', 'column_evidence', 'why_uncounted', 'release_problems', 'released_numbers']
+           'release_figures', 'column_evidence', 'why_uncounted', 'ReleasedRun', 'released_run', 'release_problems',
+           'released_numbers']
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #9e04f088
 import json
@@ -129,7 +130,7 @@ def _records(path):  # Records of a file, one per line; whether it was merged, s
         raise ValueError(f"record {odd[0]} is not an object")
     return found, merged
 
-
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #69ad4307
 def _numbers(rows):  # Records x names
     table = pd.DataFrame(rows)
     try:
@@ -553,31 +554,44 @@ def why_uncounted(
     return ""
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #638c6414
+class ReleasedRun(NamedTuple):
+    "What the folder of released scores gives"
+
+    run: OwnRun | None  # None where there is no folder, or it does not count
+    problems: list  # A line for every file that is missing, unreadable or of a wrong length
+    why: str  # Why there is no run; '' where there is one
+
+
 @cache
-def _released(folder):  # Tables, problems, and why the folder does not count
+def _released(folder):
     release = read_release(folder)
     why = why_uncounted(release) if release.banks else "none of its files can be used"
-    return {} if why else release_run(release).tables, release.problems, why
+    return ReleasedRun(None if why else release_run(release), release.problems, why)
 
 
+def released_run() -> ReleasedRun:
+    "Tables 3 to 11 of the folder that this machine has, what is missing in it, or why it does not count."
+    folder = release_folder()
+    return _released(str(folder)) if folder else ReleasedRun(None, [], "there is no such folder here")
+
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #e6492be2
 def release_problems() -> list:  # Empty where there is no folder
     "A line for every file of the released scores that is missing, unreadable or of a wrong length."
-    folder = release_folder()
-    return _released(str(folder))[1] if folder else []
+    return released_run().problems
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #64d0d7e3
 def released_numbers(
     table: str,  # 'T3' to 'T11'
 ) -> dict:  # (row, '', column) -> value, means included; empty where there is no folder
     "Numbers of a table, recomputed from the released scores; a folder that does not count raises."
-    if (folder := release_folder()) is None:
+    if release_folder() is None:
         return {}
-    tables, _, why = _released(str(folder))
-    if why:
-        raise DataNotAtHand(f"data not at hand: {RELEASE}: {why}; get it from {RELEASE_ADDRESS}")
-    if table not in tables:
+    given = released_run()
+    if given.run is None:
+        raise DataNotAtHand(f"data not at hand: {RELEASE}: {given.why}; get it from {RELEASE_ADDRESS}")
+    if table not in given.run.tables:
         return {}
-    own, printed = tables[table], printed_tables()[table]
+    own, printed = given.run.tables[table], printed_tables()[table]
     whole = own.reindex_like(printed)
     if table_settings().at[table, "kind"] == "UE-NLG":
         means = {("Col Mean", "", name): mean for name, mean in whole.mean(skipna=False).dropna().items()}
