@@ -561,7 +561,7 @@ class ReleasedRun(NamedTuple):
     problems: list  # A line for every file that is missing, unreadable or of a wrong length
     why: str  # Why there is no run; '' where there is one
 
-
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #1df6c6fc
 @cache
 def _released(folder):
     release = read_release(folder)
