@@ -193,13 +193,50 @@ def test_opitz_numbers_of_anli_are_substitutes_where_the_sets_are_there(capsys, 
 
 def test_ice_has_another_judge_and_fflm_guesses_two_readers(capsys, here, monkeypatch):
     found, replaced = states(capsys, "ice")
-    assert (found["substitute"], found["equal"]) == (16, 0)
+    assert (found["substitute"], found["equal"]) == (16 + 4, 8 + 8)  # ICE and CTC; BARTScore and UniEval
     assert replaced["meta-llama/Llama-3.1-8B in place of text-davinci-003"] == 16
     monkeypatch.setenv("UETRUST_CACHE", str(here / "cache"))
     lay(here / "cache", *p.BENCHMARK_FILES)
     found, replaced = states(capsys, "fflm")
     assert found["equal"] + found["substitute"] == 809
     assert sum(replaced.values()) == found["substitute"] == 70 + 42
+
+
+def test_ctc_of_ice_is_by_embeddings_until_its_trained_aligner_is_here(capsys, change):
+    by_embedding = {
+        "ctc_embedding in place of ctc": 2,
+        "ctc_embedding_relevance in place of ctc_relevance": 2,
+    }
+    assert by_embedding.items() <= states(capsys, "ice")[1].items()
+    change("ctc=data/cache/models/ctc-d-cnndm,", "ctc=data/models/tiny-encoder,")
+    assert by_embedding.keys() - states(capsys, "ice")[1].keys() == {"ctc_embedding in place of ctc"}
+    change("ctc_relevance=data/cache/models/ctc-d-cnndm-ref,", "ctc_relevance=data/models/tiny-encoder,")
+    assert not by_embedding.keys() & states(capsys, "ice")[1].keys()
+    change("bart=facebook/bart-large-cnn unieval=MingZhong/unieval-sum bertscore", "bertscore")
+    found = json.loads(printed(capsys, "ice", "--json"))
+    assert {"what": "a model for 'bart'", "cells": 8} in found["lacking"]
+    assert {"what": "a model for 'unieval'", "cells": 8} in found["lacking"]
+
+
+def test_what_cannot_be_had_is_named_with_its_address(capsys):
+    "Checkpoints that are converted by hand, and baselines that nothing here scores"
+    for profile, name, address in (
+        ("ice", "ctc-d-cnndm", "tanyuqian/ctc-gen-eval"),
+        ("threshold", "factcc", "salesforce/factCC"),
+        ("fflm", "feqa-answers", "esdurmus/feqa"),
+    ):
+        (line,) = [line for line in printed(capsys, profile).splitlines() if f"/{name}: " in line]
+        assert f"says how to make it from what https://github.com/{address} links" in line
+    lacking = {
+        entry["what"]: entry["cells"] for entry in json.loads(printed(capsys, "fflm", "--json"))["lacking"]
+    }
+    (dae,) = [what for what in lacking if what.startswith("DAE: ")]
+    assert (
+        "Stanford CoreNLP" in dae
+        and "https://github.com/tagoyal/dae-factuality" in dae
+        and lacking[dae] == 14
+    )
+    assert any(what.startswith("FactCCCLS: a classifier that the authors of https://") for what in lacking)
 
 
 def test_a_reader_that_the_repository_trained_is_a_stand_in(capsys, change):
@@ -326,6 +363,6 @@ def test_ice_counts_every_question_where_no_texts_are_here(capsys, monkeypatch):
     monkeypatch.setattr(p, "has_file", lambda name: False)
     assert json.loads(printed(capsys, "ice-10", "--json"))["servers"][0]["requests"] == 640
     whole = json.loads(printed(capsys, "ice", "--json"))
-    assert whole["servers"][0]["requests"] == 21_432 and whole["substitute"] == 16
+    assert whole["servers"][0]["requests"] == 21_432 and whole["substitute"] == 20
     few, replaced = states(capsys, "ice-10")
-    assert few["substitute"] == 16 and replaced["10 judged summaries in place of all"] == 16
+    assert few["substitute"] == 36 and replaced["10 judged summaries in place of all"] == 36

@@ -54,7 +54,13 @@ from ..generation.endpoint import Endpoint
 from ..models.gguf import converted_folder
 from ..nlg.judge import RELEASED_PROMPTS, RELEASED_WORDING
 from ..nlg.likelihood import NARCISSISM_MODELS
-from ..papers.fflm.live import BASELINE_SCORES, DETECTION_SETS, RATING_SETS, fflm_texts
+from uetrust.papers.fflm.live import (
+    BASELINE_SCORES,
+    DETECTION_SETS,
+    RATING_SETS,
+    UNMADE_BASELINES,
+    fflm_texts,
+)
 from uetrust.papers.he2024.own_tables import (
     PAPER_MODELS,
     REGISTERED_METHODS,
@@ -65,6 +71,7 @@ from uetrust.papers.he2024.own_tables import (
 )
 from ..papers.he2024.published import DATASET_SIZES, printed_tables, table_settings
 from uetrust.papers.ice.live import (
+    ICE_BASELINES,
     ICE_DIMENSIONS,
     ICEStudy,
     ice_estimate,
@@ -75,7 +82,7 @@ from uetrust.papers.ice.live import (
 )
 from ..papers.ledger.cells import printed_numbers
 from ..papers.threshold.live import SECOND_BERTSCORE, TRUE_METRICS
-from ..scoring.cache import LOCAL_FOLDERS, metric_models
+from ..scoring.cache import LOCAL_FOLDERS, metric_models, models_at_hand
 
 # %% ../../nbs/11_report/07_plan.ipynb #335a0618
 from uetrust.scoring.costs import (
@@ -192,7 +199,12 @@ PRINTED_MODELS = {  # Paper -> generator, reader, group of metrics or step of a 
         "judge": "gpt-3.5-turbo",
         "entailments": "microsoft/deberta-large-mnli",
     },
-    "ICE": dict(judge="text-davinci-003"),
+    "ICE": dict(
+        judge="text-davinci-003",
+        bart="facebook/bart-large-cnn",
+        bertscore="roberta-large",
+        unieval="MingZhong/unieval-sum",
+    ),
     "FFLM": {
         "llama-3b": "openlm-research/open_llama_3b",
         "llama-7b": "huggyllama/llama-7b",
@@ -408,7 +420,7 @@ def _fflm_score(row, models):  # `_Cell` of a baseline
     known = dict(BASELINE_SCORES, **{"Rouge-2": "rouge_2", "Meteor": "meteor", "BLEU": "bleu_4"})
     score = known.get({"CoP": "CoPBART", "HaRiM": "HaRiMBART"}.get(row, row))
     if score is None:
-        return _Cell([f"{row}, which no profile computes"], [])
+        return _Cell([f"{row}: {UNMADE_BASELINES.get(row, 'no profile computes it')}"], [])
     texts = ("hypothesis", "source", "reference")
     missing = missing_inputs(score, texts, models) if score in BASELINE_SCORES.values() else []
     return _Cell(missing, _replaced_models(score, models, PRINTED_MODELS["FFLM"]))
@@ -467,10 +479,10 @@ def _threshold_cells(options, models):  # As `_fflm_cells`
 # %% ../../nbs/11_report/07_plan.ipynb #8fc00185-2
 def _ice_cells(options, models):  # As `_fflm_cells`
     judge, texts = options.get("ice_judge"), options.get("ice_texts", "")
-    replaced = []
+    replaced, by_judge, models = [], [], models_at_hand(models)
     if judge:
         settings = generator_settings(judge)
-        replaced += _replaced_model(settings.model or settings.serve, PRINTED_MODELS["ICE"]["judge"])
+        by_judge += _replaced_model(settings.model or settings.serve, PRINTED_MODELS["ICE"]["judge"])
     if texts != "released":
         state = "substitute" if texts == "summeval" else "stand_in"
         replaced.append(_Replaced(state, f"the texts {texts} in place of the strings that were sent"))
@@ -479,12 +491,17 @@ def _ice_cells(options, models):  # As `_fflm_cells`
 
     def found(cell):
         if cell.table == 1 and cell.row.startswith("ICE"):
-            return _Cell([] if judge else ["a judge"], replaced)
-        return _Cell(["other metrics and systems, which the profile does not score"], [])
+            return _Cell([] if judge else ["a judge"], by_judge + replaced)
+        if cell.table == 1:
+            names, given = ICE_BASELINES[cell.row][cell.group.lower()], ("hypothesis", "source", "reference")
+            score, missing = _cheapest(names, lambda score: missing_inputs(score, given, models))
+            models_of = _replaced_models(score, models, PRINTED_MODELS["ICE"])
+            return _Cell(missing, _other_form(score, names) + models_of + replaced)
+        return _Cell(["systems of another study, which the profile does not score"], [])
 
     return found
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #2b6c1907
 def _narcissism_cells(options, models):  # As `_fflm_cells`
     made = {name.partition("--")[2] for name in options.get("cross_evaluation", "").split()}
     benchmarks = dict(zip((3, 2), options.get("human_benchmarks", "").split()))
@@ -579,8 +596,15 @@ def _has_token():
 
 # %% ../../nbs/11_report/07_plan.ipynb #0acb9b16
 CONVERTED = "data/cache/models/"  # Folder of checkpoints that `uetrust convert` writes
+_PUBLISHED_AT = dict(  # First word of such a folder -> where the readme or code links the published file
+    ctc="https://github.com/tanyuqian/ctc-gen-eval",
+    feqa="https://github.com/esdurmus/feqa",
+    qags="https://github.com/W4ngatang/qags",
+    factcc="https://github.com/salesforce/factCC",
+    bleurt="https://github.com/google-research/bleurt",
+)
 
-
+# %% ../../nbs/11_report/07_plan.ipynb #c05e184b
 def _checkpoint_need(checkpoint, used_by, hub):
     known = known_checkpoints()
     name, _ = pinned_checkpoint(checkpoint)
@@ -599,6 +623,8 @@ def _checkpoint_need(checkpoint, used_by, hub):
             problem = (
                 "there is no such folder; the comment of its profile in settings.ini says how to make it"
             )
+            address = _PUBLISHED_AT.get(checkpoint.removeprefix(CONVERTED).partition("-")[0])
+            problem += f" from what {address} links" * bool(address)
     elif pickled and not _is_at_hand(checkpoint, "model.safetensors"):
         problem = f"needs `uetrust convert {checkpoint}`: the hub has pickled weights only"
         problem += f"; {hub}" * bool(hub)
