@@ -338,5 +338,5 @@ def test_the_page_beside_print_says_what_the_released_scores_give(at_hand, small
     differ = pd.read_csv(page / "tables" / "against_print_released_differ.csv")
     assert len(differ) == counts["recomputed, different"].sum() > 900
     assert f"{len(differ):,} differ" in text and "claims that both decide" in text
-    run = released.released_run().run
+    run = released.rerun_of_release().run
     assert f"of {released.release_figures(run)['figure'].nunique()} figures that can be drawn" in text

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['RELEASE', 'RELEASE_ADDRESS', 'RELEASED_METHODS', 'RELEASED_METRICS', 'WRITTEN_HERE', 'release_folder',
            'release_banks', 'ReleasedBank', 'Release', 'read_release', 'release_results', 'release_run',
-           'release_figures', 'column_evidence', 'why_uncounted', 'ReleasedRun', 'released_run', 'release_problems',
-           'released_numbers']
+           'release_figures', 'column_evidence', 'why_uncounted', 'ReleaseRerun', 'rerun_of_release',
+           'release_problems', 'released_numbers']
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #9e04f088
 import json
@@ -554,7 +554,7 @@ def why_uncounted(
     return ""
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #638c6414
-class ReleasedRun(NamedTuple):
+class ReleaseRerun(NamedTuple):
     "What the folder of released scores gives"
 
     run: OwnRun | None  # None where there is no folder, or it does not count
@@ -566,18 +566,18 @@ class ReleasedRun(NamedTuple):
 def _released(folder):
     release = read_release(folder)
     why = why_uncounted(release) if release.banks else "none of its files can be used"
-    return ReleasedRun(None if why else release_run(release), release.problems, why)
+    return ReleaseRerun(None if why else release_run(release), release.problems, why)
 
 
-def released_run() -> ReleasedRun:
+def rerun_of_release() -> ReleaseRerun:
     "Tables 3 to 11 of the folder that this machine has, what is missing in it, or why it does not count."
     folder = release_folder()
-    return _released(str(folder)) if folder else ReleasedRun(None, [], "there is no such folder here")
+    return _released(str(folder)) if folder else ReleaseRerun(None, [], "there is no such folder here")
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #e6492be2
 def release_problems() -> list:  # Empty where there is no folder
     "A line for every file of the released scores that is missing, unreadable or of a wrong length."
-    return released_run().problems
+    return rerun_of_release().problems
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #64d0d7e3
 def released_numbers(
@@ -586,7 +586,7 @@ def released_numbers(
     "Numbers of a table, recomputed from the released scores; a folder that does not count raises."
     if release_folder() is None:
         return {}
-    given = released_run()
+    given = rerun_of_release()
     if given.run is None:
         raise DataNotAtHand(f"data not at hand: {RELEASE}: {given.why}; get it from {RELEASE_ADDRESS}")
     if table not in given.run.tables:
