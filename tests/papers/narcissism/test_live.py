@@ -162,6 +162,8 @@ def test_judges_read_in_the_number_format_of_their_family(judges, texts, tmp_pat
     assert got.set_index("coefficient").at["spearman", "value"] == pytest.approx(by_hand, abs=1e-6)
     with pytest.raises(ValueError, match="no group of statistics is called opt"):
         scores("opt=bfloat16")
+    with pytest.raises(ValueError, match="no group of statistics is called opt"):
+        live.human_correlations(given, one, "reference-free", tmp_path, False, "opt=bfloat16")
 
 
 def test_people_of_the_benchmarks():
