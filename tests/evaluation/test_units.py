@@ -200,3 +200,28 @@ def test_facts_of_biographies_are_found_within_and_between():
             assert row["between_lo"] < row["between"] < row["between_hi"]
         assert table["between_texts"].eq(own["person"].nunique()).all()
         assert table.at["position", "between"] < 0 < table.at["missing_words", "between_lo"]
+
+
+def test_texts_of_one_source_are_no_independent_texts():
+    "Each source's texts copied: the value stays, and the error is that of the sources."
+    rng = np.random.default_rng(5)
+    one = pd.DataFrame(
+        dict(text=np.repeat(np.arange(30), 4), right=rng.integers(0, 2, 120), u=rng.random(120))
+    )
+    two = pd.concat([one, one.assign(text=one["text"] + 30)], ignore_index=True)
+    source = two["text"] % 30
+    alone = within_auroc(one["right"], one["u"], one["text"])
+    copied = within_auroc(two["right"], two["u"], two["text"], source)
+    assert (copied.value, copied.lo, copied.hi) == pytest.approx((alone.value, alone.lo, alone.hi))
+    assert (
+        within_auroc(two["right"], two["u"], two["text"]).se
+        < 0.8 * copied.se
+        == pytest.approx(0.8 * alone.se)
+    )
+    across, single = (
+        between_prr(two["right"], two["u"], two["text"], source=source),
+        between_prr(one["right"], one["u"], one["text"]),
+    )
+    assert across.n == 60 and across.se == pytest.approx(single.se, rel=0.1)
+    with pytest.raises(ValueError, match="a text has one source"):
+        within_auroc(two["right"], two["u"], two["text"], rng.permutation(source))

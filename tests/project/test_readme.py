@@ -122,7 +122,7 @@ def answers_of_the_page(questions):
 def test_nothing_is_left_out():
     assert {chain: len(pairs) for chain, pairs in CHAINS.items()} == {
         ("README", False): 1,
-        ("your_own_outputs", True): 10,
+        ("your_own_outputs", True): 12,
         ("your_own_outputs", False): 6,
         ("generate_and_read", True): 6,
     }
@@ -164,7 +164,9 @@ def test_replies_end_in_a_verdict_by_every_method_that_they_allow(done):
     found = done(("your_own_outputs", True))
     (audit,) = verdicts(found)
     assert "May be quoted" in audit
-    (scored,) = [line for line in found if "examples/replies.jsonl" in line and "--unit" not in line]
+    (scored,) = [
+        line for line in found if "examples/replies.jsonl" in line and "--out scores.parquet" in line
+    ]
     assert int(re.search(r"(\d+) methods", found[scored].stdout)[1]) >= 37
 
 

@@ -8,12 +8,16 @@ from itertools import chain
 
 import pytest
 
+from tests.helpers.consistency import lines
 from tests.helpers.plan import offline  # noqa: F401
 from tests.helpers.released import released_prompts  # noqa: F401
 from uetrust.cli.cli import main
 from uetrust.core import settings
+from uetrust.generation.endpoint import Endpoint
 from uetrust.nlg.judge import DIMENSION_DEFINITIONS, PROMPT_FAMILIES, judge_prompt
+from uetrust.papers.fflm.plots import all_texts
 from uetrust.papers.he2024.own_tables import REGISTERED_METRICS
+from uetrust.papers.ice import live as ice
 from uetrust.report import plan as p
 from uetrust.scoring.costs import TOKENS_PER_WORD, dataset_lengths
 
@@ -189,13 +193,50 @@ def test_opitz_numbers_of_anli_are_substitutes_where_the_sets_are_there(capsys, 
 
 def test_ice_has_another_judge_and_fflm_guesses_two_readers(capsys, here, monkeypatch):
     found, replaced = states(capsys, "ice")
-    assert (found["substitute"], found["equal"]) == (16, 0)
+    assert (found["substitute"], found["equal"]) == (16 + 4, 8 + 8)  # ICE and CTC; BARTScore and UniEval
     assert replaced["meta-llama/Llama-3.1-8B in place of text-davinci-003"] == 16
     monkeypatch.setenv("UETRUST_CACHE", str(here / "cache"))
     lay(here / "cache", *p.BENCHMARK_FILES)
     found, replaced = states(capsys, "fflm")
     assert found["equal"] + found["substitute"] == 809
     assert sum(replaced.values()) == found["substitute"] == 70 + 42
+
+
+def test_ctc_of_ice_is_by_embeddings_until_its_trained_aligner_is_here(capsys, change):
+    by_embedding = {
+        "ctc_embedding in place of ctc": 2,
+        "ctc_embedding_relevance in place of ctc_relevance": 2,
+    }
+    assert by_embedding.items() <= states(capsys, "ice")[1].items()
+    change("ctc=data/cache/models/ctc-d-cnndm,", "ctc=data/models/tiny-encoder,")
+    assert by_embedding.keys() - states(capsys, "ice")[1].keys() == {"ctc_embedding in place of ctc"}
+    change("ctc_relevance=data/cache/models/ctc-d-cnndm-ref,", "ctc_relevance=data/models/tiny-encoder,")
+    assert not by_embedding.keys() & states(capsys, "ice")[1].keys()
+    change("bart=facebook/bart-large-cnn unieval=MingZhong/unieval-sum bertscore", "bertscore")
+    found = json.loads(printed(capsys, "ice", "--json"))
+    assert {"what": "a model for 'bart'", "cells": 8} in found["lacking"]
+    assert {"what": "a model for 'unieval'", "cells": 8} in found["lacking"]
+
+
+def test_what_cannot_be_had_is_named_with_its_address(capsys):
+    "Checkpoints that are converted by hand, and baselines that nothing here scores"
+    for profile, name, address in (
+        ("ice", "ctc-d-cnndm", "tanyuqian/ctc-gen-eval"),
+        ("threshold", "factcc", "salesforce/factCC"),
+        ("fflm", "feqa-answers", "esdurmus/feqa"),
+    ):
+        (line,) = [line for line in printed(capsys, profile).splitlines() if f"/{name}: " in line]
+        assert f"says how to make it from what https://github.com/{address} links" in line
+    lacking = {
+        entry["what"]: entry["cells"] for entry in json.loads(printed(capsys, "fflm", "--json"))["lacking"]
+    }
+    (dae,) = [what for what in lacking if what.startswith("DAE: ")]
+    assert (
+        "Stanford CoreNLP" in dae
+        and "https://github.com/tagoyal/dae-factuality" in dae
+        and lacking[dae] == 14
+    )
+    assert any(what.startswith("FactCCCLS: a classifier that the authors of https://") for what in lacking)
 
 
 def test_a_reader_that_the_repository_trained_is_a_stand_in(capsys, change):
@@ -273,3 +314,55 @@ def test_a_request_to_the_judge_is_as_long_as_its_instructions_and_the_texts_tha
             words = judge_prompt(name, dim, empty)[0]["content"].split()
             expected += sum(tokens_of[text] for text in family.shown) + TOKENS_PER_WORD * len(words)
     assert tokens / requests == pytest.approx(expected / 20, rel=0.2)  # Digits and tags are more tokens
+
+
+def test_nine_sets_of_50_texts_have_450_and_the_hours_shrink_with_them(capsys):
+    whole, few = (json.loads(printed(capsys, name, "--json")) for name in ("threshold", "threshold-50"))
+    assert whole["study_texts"] == dict(threshold=23_858) and few["study_texts"] == dict(threshold=450)
+    assert few["total"]["flops"] / whole["total"]["flops"] == pytest.approx(450 / 23_858)
+    assert few["equal"] == 0 and sum(few[state] for state in p.CELL_STATES) == 959
+    what = dict(state="substitute", what="50 texts of each set in place of all", cells=959)
+    assert what in few["replaced"] and what["what"] not in str(whole["replaced"])
+
+
+def test_fflm_counts_texts_by_systems_where_its_files_are_not_here(capsys):
+    "Ratings of 50 sources: FRANK 5 and 4 systems, QAGS 1 and 1, SummEval 16. Labels: 1,681 of CoGenSumm and"
+    "1,434 of FactCC are not limited, SummEval has at most 850 each, FRANK 250, Polytope 450, XSumFaith 250"
+    rated, labelled = 50 * (5 + 4 + 1 + 1 + 16), 1_681 + 1_434 + 2 * (850 + 250 + 450 + 250)
+    few = json.loads(printed(capsys, "fflm-50", "--json"))
+    assert few["study_texts"] == dict(fflm_study=rated + labelled) and few["equal"] == 0
+    assert "texts that studies read, at most: fflm_study 8,065\n" in printed(capsys, "fflm-50")
+    assert json.loads(printed(capsys, "fflm", "--json"))["study_texts"] == dict(fflm_study=15_149)
+
+
+def test_fflm_counts_the_texts_of_a_set_that_is_here_as_its_page_does(capsys, here, change, monkeypatch):
+    monkeypatch.setenv("UETRUST_CACHE", str(here / "cache"))
+    sentence = dict(sentence="A.", responses=[dict(response="yes")] * 3)
+    votes = [dict(article=f"Article {i // 3}.", summary_sentences=[sentence]) for i in range(9)]
+    change("= cogensumm summeval frank polytope factcc xsumfaith", "= bulletin:2")
+    change("= frank_cnn qags_cnn summeval frank_xsum qags_xsum", "= qags_xsum")
+    (here / "cache" / "qags").mkdir(parents=True)
+    (here / "cache" / "qags" / "mturk_xsum.jsonl").write_text(lines(votes))
+    found = json.loads(printed(capsys, "fflm-2", "--json"))["study_texts"]["fflm_study"]
+    bulletins = len(all_texts("bulletin:2", ""))
+    assert found == len(all_texts("bulletin:2", "qags_xsum", False, 2)) == bulletins + 2 * 3
+
+
+def test_ice_sends_as_many_requests_as_its_page_would(capsys, here, change):
+    texts = "bulletin:test:40"
+    change("ice_texts = released", f"ice_texts = {texts}")
+    (found,) = json.loads(printed(capsys, "ice-10", "--json"))["servers"]
+    pool, judge = ice.scored_summaries(texts), Endpoint("http://127.0.0.1:9/v1", "judge", chat=False)
+    study = ice.ICEStudy(k=(0, 1, 2, 3, 4), judged=10, most=10)
+    sent = ice.ice_requests(judge, pool, ice.ice_questions(pool, study), ice.shown_examples(pool, study))
+    assert found["requests"] == len({request.key for request in sent}) < len(sent)
+
+
+def test_ice_counts_every_question_where_no_texts_are_here(capsys, monkeypatch):
+    "Of each of 4 dimensions 3 ways about 10 summaries, and 1 + 4 numbers x 3 sets about 10: 640"
+    monkeypatch.setattr(p, "has_file", lambda name: False)
+    assert json.loads(printed(capsys, "ice-10", "--json"))["servers"][0]["requests"] == 640
+    whole = json.loads(printed(capsys, "ice", "--json"))
+    assert whole["servers"][0]["requests"] == 21_432 and whole["substitute"] == 20
+    few, replaced = states(capsys, "ice-10")
+    assert few["substitute"] == 36 and replaced["10 judged summaries in place of all"] == 36

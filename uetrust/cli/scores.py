@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FORMAT_NAMES', 'WHOLE_TEXTS', 'BANK_SCORES', 'FAMILIES', 'DIMENSIONS', 'VARIANTS', 'methods_command',
-           'metrics_command', 'Units', 'score_command', 'judge_command']
+           'metrics_command', 'Units', 'score_command', 'judge_command', 'split_command']
 
 # %% ../../nbs/13_cli/08_scores.ipynb #b8986ade
 import json
@@ -570,3 +570,59 @@ def _print_judge(found, wordings, output):
         print(f"  - {name}: {len(reasons)} texts without a reply, the first {sample!r}: {reason[:200]}")
     if len(wordings) > 1:
         print_table(wording_effects(found.table), output)
+
+# %% ../../nbs/13_cli/08_scores.ipynb #9311f390
+@command(
+    "uetrust split replies.jsonl --endpoint http://127.0.0.1:8000/v1 --model my-judge --out claims.csv",
+    "uetrust split replies.jsonl --endpoint http://127.0.0.1:8000/v1 --model my-judge --dry-run",
+    group="Score texts",
+)
+def split_command(
+    file: File,  # Outputs whose texts are split: replies, logs, tables
+    /,
+    *,
+    endpoint: Url,  # OpenAI-compatible server, up to and with /v1
+    model: ModelName,  # Name of the model on the server
+    completions: bool = False,  # The server completes plain text and has no chat
+    revision: Name | None = None,  # Distinguishes two models of one name
+    cache: File | None = None,  # Where raw replies are kept; FILE.replies.sqlite next to the file if left out
+    price: Price = FREE,
+    out: File | None = None,  # .parquet or .csv file for the claims
+    output: Output = AS_TEXT,
+):
+    "Split texts into claims by a model behind a server; every reply is kept, and nothing is paid twice."
+    from uetrust.data.outputs import read_outputs
+    from uetrust.statistics.split import split_texts
+
+    check_out(out)
+    server = endpoint_of(endpoint, model, revision, price, chat=not completions)
+    texts = {record.id: record.text.text for record in read_outputs(file).records}
+    replies = cache or f"{file}.replies.sqlite"
+    if price.dry_run:
+        return _estimate_split(server, texts, replies)
+    found = split_texts(server, texts, replies)
+    _print_split(found, texts, out)
+    write_out(found.table, out)
+    print_table(found.table, output)
+    print_spending(server, replies)
+
+# %% ../../nbs/13_cli/08_scores.ipynb #aca2ddc9
+def _estimate_split(server, texts, replies):
+    from uetrust.generation.endpoint import ReplyCache, estimate_request_cost
+    from uetrust.statistics.split import split_requests
+
+    with ReplyCache(replies) as cache:
+        print_estimate(estimate_request_cost(server, split_requests(server, texts)[0], cache))
+
+
+def _print_split(found, texts, out):
+    without = ""
+    if found.missing:
+        first, why = next(iter(found.missing.items()))
+        count = f"{len(found.missing)} sentence{'s' * (len(found.missing) > 1)}"
+        without = f"{count} gave no claim, the first {first!r}: {why}"
+    if not len(found.table):
+        raise ValueError(f"no reply of the server could be used: {without or 'the texts are empty'}")
+    written = f", written to {out}" if out else ""
+    _print_lines([f"{len(found.table)} claims of {len(texts)} texts{written}"], sys.stderr)
+    _print_lines([without] if without else [], sys.stderr)

@@ -30,6 +30,7 @@ class _Units(NamedTuple):
     quality: np.ndarray
     uncertainty: np.ndarray
     text: np.ndarray  # Number of the text of each unit, rising
+    source: np.ndarray = None  # Number of the source of each text, shape [T]
 
 
 def _texts_of_units(document, n):
@@ -42,21 +43,37 @@ def _texts_of_units(document, n):
     return names.astype(str)
 
 
-def _complete_units(quality, uncertainty, document):
+def _sources_of_texts(source, text):
+    "Number of the source of each text: its own where none is named. A text has one source."
+    if source is None:
+        return np.arange(text.max() + 1)
+    ids = np.unique(source, return_inverse=True)[1]
+    first = np.full(text.max() + 1, -1)
+    first[text] = ids
+    if len(mixed := np.flatnonzero(first[text] != ids)):
+        raise ValueError(f"a text has one source, but the unit at position {mixed[0]} names another")
+    return first
+
+# %% ../../nbs/04_evaluation/17_units.ipynb #ceeec7a6
+def _complete_units(quality, uncertainty, document, source=None):
     "Complete units as `_Units`."
     if need_joining(quality, uncertainty):
         frames = align_samples(score_frame(quality, "quality"), score_frame(uncertainty, "uncertainty"))
         quality, uncertainty = (df.iloc[:, 0] for df in frames)
-    if isinstance(document, pd.Series) and isinstance(quality, pd.Series):
-        document = document.reindex(quality.index)
+    if isinstance(quality, pd.Series):
+        given = document, source
+        joined = (one.reindex(quality.index) if isinstance(one, pd.Series) else one for one in given)
+        document, source = joined
     quality, uncertainty = score_vectors(quality, uncertainty)
     names = _texts_of_units(document, len(quality))
+    source = source if source is None else _texts_of_units(source, len(quality))
     complete_pairs(quality, uncertainty, vary=False)  # Refuses infinite quality and a table without pairs
     both = ~(np.isnan(quality) | np.isnan(uncertainty))
     text = np.unique(names[both], return_inverse=True)[1]
     quality, uncertainty = quality[both], uncertainty[both]
+    sources = _sources_of_texts(source if source is None else source[both], text)
     order = np.lexsort((uncertainty, quality, text))
-    return _Units(quality[order], uncertainty[order], text[order])
+    return _Units(quality[order], uncertainty[order], text[order], sources)
 
 # %% ../../nbs/04_evaluation/17_units.ipynb #a07e686f
 def _lags(text):
@@ -152,41 +169,44 @@ class WithinAUROC(NamedTuple):
 
 def _within_note(units, used):
     "How many texts count, ties inside texts, and how far the interval can be trusted."
+    sources = len(np.unique(units.source))
     times = np.unique(np.c_[units.text, units.uncertainty], axis=0, return_counts=True)[1]
     tied = float(times[times > 1].sum() / len(units.text))
     texts = int(used.sum())
-    few = "interval unreliable" if texts < UNRELIABLE_SAMPLE_SIZE else "caution"
+    few = "interval unreliable" if sources < UNRELIABLE_SAMPLE_SIZE else "caution"
     parts = [f"{texts} of {len(used)} texts have units of different quality"] * (texts < len(used))
     parts += [f"{tied:.0%} of uncertainties tied with another of their text"] * (tied > 0.01)
-    if texts < 3:
-        parts += ["too few texts for an error or an interval"]
-    elif texts < CAUTION_SAMPLE_SIZE:
-        parts += [f"{few}: {texts} texts"]
+    what = "texts" if sources == texts else "sources"
+    if sources < 3:
+        parts += [f"too few {what} for an error or an interval"]
+    elif sources < CAUTION_SAMPLE_SIZE:
+        parts += [f"{few}: {sources} {what}"]
     return "; ".join(parts)
 
 # %% ../../nbs/04_evaluation/17_units.ipynb #1f4f4d17
-def _within_interval(values, se):
+def _within_interval(value, se, sources):
     "95 % interval of a mean of AUROCs of texts."
-    texts, value = len(values), values.mean()
-    if texts < 3:
+    if sources < 3:
         return np.nan, np.nan
     if se == 0 and value in (0, 1):
-        lowest = 0.025 ** (1 / texts)
+        lowest = 0.025 ** (1 / sources)
         return (lowest, 1.0) if value else (0.0, 1 - lowest)
-    lo, hi = atanh_interval(2 * value - 1, 2 * se, t_quantile(texts))
+    lo, hi = atanh_interval(2 * value - 1, 2 * se, t_quantile(sources))
     return max((1 + float(lo)) / 2, 0.0), min((1 + float(hi)) / 2, 1.0)
 
 # %% ../../nbs/04_evaluation/17_units.ipynb #ef02dfea
 def _within_of_texts(units, right, pairs, note):
     "`WithinAUROC` of texts that all have units of different quality."
     texts, values = len(pairs), (1 + right / pairs) / 2
-    leave_one_out = (values.sum() - values) / max(texts - 1, 1)
-    se = float(jackknife_se(leave_one_out)) if texts > 2 else np.nan
-    se = 0.0 if np.ptp(values) == 0 and texts > 2 else se
+    source = np.unique(units.source, return_inverse=True)[1]
+    sums, sizes = np.bincount(source, values), np.bincount(source)
+    leave_one_out = (values.sum() - sums) / np.maximum(texts - sizes, 1)
+    se = float(jackknife_se(leave_one_out)) if len(sizes) > 2 else np.nan
+    se = 0.0 if np.ptp(values) == 0 and len(sizes) > 2 else se
     weight = 1 / (2 * pairs * texts)
     null_sd = float(np.sqrt((_null_variances(units) * weight**2).sum().clip(0)))
     p = _within_p(units, right, weight, null_sd if null_sd > 1e-12 else 0)
-    ends = _within_interval(values, se)
+    ends = _within_interval(values.mean(), se, len(sizes))
     return WithinAUROC(float(values.mean()), se, *ends, null_sd, p, texts, len(units.text), note)
 
 # %% ../../nbs/04_evaluation/17_units.ipynb #a8cfbdda
@@ -194,11 +214,12 @@ def within_auroc(
     quality,  # Quality of N units (claims, sentences), larger is better: labels 0 and 1, or graded
     uncertainty,  # Uncertainty of the same units, larger is less certain; NaN where missing
     document,  # Text of each unit: a list, or a Series that is joined by name
+    source=None,  # Source of the text of each unit, when several texts share one
 ) -> WithinAUROC:  # Mean over texts; NaN with a note where no text has units of different quality
     """AUROC inside texts: probability that the worse of two units of one text is less certain, by text.
 
-    Only texts with both labels count; every text counts once. For graded quality the pairs are those of
-    different quality. The interval is over texts; the null exchanges uncertainties inside texts.
+    Only texts with both labels count, each once; of graded quality the pairs that differ. The interval is
+    over sources (texts, when none are named); the null exchanges uncertainties inside texts.
 
     Raises
     ------
@@ -207,8 +228,7 @@ def within_auroc(
 
     References
     ----------
-    Hanley & McNeil 1982, https://doi.org/10.1148/radiology.143.1.7063747; variance under ties: Kendall 1945,
-    https://doi.org/10.2307/2332303
+    Hanley & McNeil 1982, https://doi.org/10.1148/radiology.143.1.7063747; ties: Kendall 1945
 
     Examples
     --------
@@ -217,7 +237,7 @@ def within_auroc(
     0.75
     """
     try:
-        units = _complete_units(quality, uncertainty, document)
+        units = _complete_units(quality, uncertainty, document, source)
     except Undefined as e:
         return WithinAUROC(*[np.nan] * 6, 0, 0, str(e))
     right, pairs = _pair_sums(units)
@@ -226,23 +246,25 @@ def within_auroc(
         note = f"none of {len(used)} texts has units of different quality: there is nothing to rank"
         return WithinAUROC(*[np.nan] * 6, 0, 0, note)
     kept = used[units.text]
-    part = _Units(units.quality[kept], units.uncertainty[kept], np.cumsum(used)[units.text[kept]] - 1)
+    numbers = np.cumsum(used)[units.text[kept]] - 1
+    part = _Units(units.quality[kept], units.uncertainty[kept], numbers, units.source[used])
     return _within_of_texts(part, right[used], pairs[used], _within_note(part, used))
 
-# %% ../../nbs/04_evaluation/17_units.ipynb #b2a670bd
+# %% ../../nbs/04_evaluation/17_units.ipynb #c004a223
 UNIT_AGGREGATES = dict(mean="mean", largest="max")  # Aggregate of the uncertainties of a text -> pandas
 
-
+# %% ../../nbs/04_evaluation/17_units.ipynb #b2a670bd
 def between_prr(
     quality,  # Quality of N units (claims, sentences), larger is better
     uncertainty,  # Uncertainty of the same units, larger is less certain; NaN where missing
     document,  # Text of each unit: a list, or a Series that is joined by name
     aggregate: str = "mean",  # Uncertainty of a text: 'mean' or 'largest' of its units
+    source=None,  # Source of the text of each unit, when several texts share one
     **options,  # area, ties, max_rejection and compat of `prr`
 ) -> PRR:  # n counts texts
     """Prediction-rejection ratio of texts: their mean quality against the aggregate of their uncertainties.
 
-    Only units that have both numbers count. Interval and null are over texts.
+    Only units that have both numbers count. Interval and null are over sources, or texts when none are named.
 
     Raises
     ------
@@ -263,12 +285,13 @@ def between_prr(
     if aggregate not in UNIT_AGGREGATES:
         raise ValueError(f"aggregate is one of {list(UNIT_AGGREGATES)}, got {aggregate!r}")
     try:
-        units = _complete_units(quality, uncertainty, document)
+        units = _complete_units(quality, uncertainty, document, source)
     except Undefined as e:
         return PRR(*[np.nan] * 9, 0, str(e))
-    texts = pd.DataFrame(units._asdict()).groupby("text")
+    texts = pd.DataFrame(units._asdict() | dict(source=None)).groupby("text")
     unsure = texts["uncertainty"].agg(UNIT_AGGREGATES[aggregate])
-    return prr(texts["quality"].mean().to_numpy(), unsure.to_numpy(), **options)
+    shared = {} if source is None else dict(document=units.source)
+    return prr(texts["quality"].mean().to_numpy(), unsure.to_numpy(), **shared, **options)
 
 # %% ../../nbs/04_evaluation/17_units.ipynb #f49701e9
 def unit_table(
@@ -276,6 +299,7 @@ def unit_table(
     uncertainty: pd.DataFrame,  # A row per unit, a column per method; larger is less certain
     document,  # Text of each unit: a list, or a Series that is joined by name
     aggregate: str = "mean",  # Uncertainty of a text: 'mean' or 'largest' of its units
+    source=None,  # Source of the text of each unit, when several texts share one
     **options,  # area, ties, max_rejection and compat of `prr`, for the measure between texts
 ) -> pd.DataFrame:  # method, metric; within, between: value, _lo, _hi, _null_sd, _p, _texts, _note each
     "AUROC within texts and PRR between texts of every method under every metric."
@@ -283,7 +307,8 @@ def unit_table(
     for method in uncertainty:
         for metric in quality:
             pair = quality[metric], uncertainty[method], document
-            inside, across = within_auroc(*pair), between_prr(*pair, aggregate, **options)
+            inside = within_auroc(*pair, source)
+            across = between_prr(*pair, aggregate, source, **options)
             row = dict(method=method, metric=metric)
             for name, found, texts in (("within", inside, inside.texts), ("between", across, across.n)):
                 row |= {name: found.value} | {f"{name}_{field}": getattr(found, field) for field in fields}

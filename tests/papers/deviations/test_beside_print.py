@@ -39,6 +39,10 @@ def write_ice(runs):
         for coef in ("spearman", "kendall")
     ]
     write(runs / "ice-50", "ice_study_correlations.csv", **pd.DataFrame(rows).to_dict("list"))
+    other = dict(
+        row=["CTC", "BARTScore"], group="Consistency", column="rho", value=0.4, lo=0.3, hi=[0.5, 0.35]
+    )
+    write(runs / "ice-50", "ice_study_baselines.csv", **other)
 
 
 def write_fflm(runs):
@@ -61,7 +65,7 @@ def write_threshold(runs):
 
 WRITERS = {  # Profile -> what writes its files, printed numbers that it touches, field that touches the first
     "paper-50": (write_paper, 144, "number.texts"),
-    "ice-50": (write_ice, 4, "profile.ice_judge"),
+    "ice-50": (write_ice, 4 + 2, "profile.ice_judge"),
     "fflm-50": (write_fflm, 2, "model.LLaMa-7B"),
     "narcissism-50": (write_narcissism, 2, "precision"),
     "threshold-50": (write_threshold, 1, "metric.anli"),
@@ -97,7 +101,7 @@ def test_a_number_outside_its_interval_is_not_inside(runs):
 def test_the_released_choice_of_examples_stands_beside_the_printed_one(runs):
     write_ice(runs)
     beside = b.beside_print("ice-50").set_index(["row", "column"])
-    assert set(beside.index.get_level_values("row")) == set(b._ICE_ROWS.values())
+    assert set(beside.index.get_level_values("row")) == {*b._ICE_ROWS.values(), "CTC", "BARTScore"}
     assert beside.at[("ICE (Uniform Sampling)", "tau"), "inside"] == ""
 
 
@@ -124,3 +128,11 @@ def test_a_profile_without_a_paper_and_a_run_without_pages_say_what_would_work(r
     assert code == 2 and "repeats no paper; these do: paper, ice" in err
     code, _, err = call(capsys, "expected", "paper-50")
     assert code == 2 and "run `make reproduce PROFILE=paper-50` first" in err and err.count("\n") == 1
+
+
+def test_other_metrics_of_ice_stand_beside_their_printed_rows(runs):
+    write_ice(runs)
+    found = b.beside_print("ice-50").set_index("row").loc[["CTC", "BARTScore"]]
+    assert found["printed"].tolist() == [0.425, 0.380] and found["inside"].tolist() == ["yes", "no"]
+    assert "metric.ctc" in found.at["CTC", "deviations"].split()
+    assert "metric.bart" in found.at["BARTScore", "deviations"].split()

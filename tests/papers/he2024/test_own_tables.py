@@ -22,6 +22,7 @@ from uetrust.papers.he2024.published import (
     printed_tables,
     table_settings,
 )
+from uetrust.report.plan import run_plan
 from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
@@ -483,4 +484,14 @@ def test_the_page_reads_a_finished_paper_profile(tmp_path, monkeypatch):
     )
     cover = pd.read_csv(tmp_path / "paper" / "tables" / "against_print_coverage.csv", index_col="table")
     assert cover.at["T3", "note"] == "the bank aeslc--llama-2-7b-chat was not run"
-    assert (pd.read_csv(tmp_path / "paper" / "tables" / "against_print.csv")["table"] != "T3").all()
+    own = pd.read_csv(tmp_path / "paper" / "tables" / "against_print.csv", keep_default_na=False)
+    assert (own["table"] != "T3").all()
+    planned = {table["table"]: table for table in run_plan("paper").to_dict()["tables"]}
+    for (table, state), rows in own.groupby(["table", "state"]):
+        assert len(rows) == planned[table][state]
+    assert own["reason"].ne("").equals(own["state"].ne("equal"))
+    msp = own[(own["table"] == "T8") & (own["row"] == "CTC") & (own["column"] == "MSP")].iloc[0]
+    assert (msp["state"], msp["deviations"].split()[0]) == ("equal", "generation.text_of_bart")
+    by_state = pd.read_csv(tmp_path / "paper" / "tables" / "against_print_states.csv", index_col="state")
+    assert by_state["cells"].sum() == len(own) == 774
+    assert by_state["inside"].sum() == own["inside"].sum() > 700

@@ -2,10 +2,12 @@
 
 import json
 
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.helpers.paths import ROOT
 from tests.helpers.release_layout import demo_scores, made_scores, write_bank, write_release
 from uetrust.cli.cli import main
 from uetrust.data.datasets import stored_texts
@@ -241,3 +243,100 @@ def test_a_text_without_a_score_is_left_out_before_texts_are_merged():
         compat="he2024",
     )
     assert found.at[("mcse", "rouge_l"), "value"] == by_hand["value"][0] and len(found) == 4
+
+
+def merge(path, gone):
+    "Put the records of a file into one list, without some texts of each pass, as the release merges"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    n = len({record.get("input_texts", i) for i, record in enumerate(records)})
+    path.write_text(json.dumps([record for i, record in enumerate(records) if i % n not in gone]))
+    return path.name
+
+
+@pytest.mark.parametrize(
+    "pattern", ["est_42-*", "sample_42-*", "*-unieval_res.json", "*-chatgpt_res_def_35.json"]
+)
+def test_a_merged_file_without_some_texts_is_read_and_they_have_no_score(pattern, small):
+    bank, gone = "aeslc_llama2_7b_chat_42", [0, 4, 29]
+    whole = released.read_release(small, SMALL).banks[bank]
+    (path,) = [path for path in small.rglob(pattern) if path.parent.name == bank]
+    name = merge(path, gone)
+    found = released.read_release(small, SMALL)
+    assert found.problems == [f"{bank}: {name} was merged without 3 texts: they have no score"]
+    empty = 0
+    for table in ("quality", "uncertainty"):
+        before, after = (getattr(one, table) for one in (whole, found.banks[bank]))
+        touched = after.columns[after.isna().any()]
+        assert after.drop(index=gone).equals(before.drop(index=gone))
+        assert after[touched].loc[gone].isna().all(axis=None) or not len(touched)
+        empty += len(touched)
+    assert empty == {"est": 6, "sam": 6}.get(pattern[:3], 5) and found.banks[bank].texts == whole.texts
+    assert len(released.release_results(found)["aeslc--llama-2-7b-chat"].prr) == 31 * 6
+
+
+def test_a_merged_file_whose_rows_are_not_certain_is_not_used_and_says_why(folder):
+    texts = [f"text {i}" for i in range(28)] + ["twice", "twice"]
+    write_bank(folder, "aeslc_bart_large_42", *made_scores("T7", 30), texts=texts)
+    (path,), (sample,) = folder.rglob("est_42-*"), folder.rglob("sample_42-*")
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+
+    def problem(text):
+        path.write_text(text)
+        found = released.read_release(folder, dict(SMALL, AESLC=30)).problems
+        (line,) = [line for line in found if "est_42" in line]
+        return line.partition(f"{path.name}: ")[2]
+
+    found = "29 and 29 texts, expected 30"
+    without_last = records[:29] + records[30:59]
+    why = "text 29 is equal to one beside it, so its row is not certain"
+    assert problem(json.dumps(without_last)) == f"{found}, and {why}"
+    turned = records[1::-1] + records[3:30] + records[31:]
+    assert problem(json.dumps(turned)) == f"{found}, and text 2 is not where it is in the other files"
+    without_first = records[1:30] + records[31:]
+    assert problem("\n".join(map(json.dumps, without_first))) == found  # Not merged: a run that was cut
+    merge(sample, [2])
+    why = "no sample or est file of its run has all: which are left out is not known"
+    assert problem(json.dumps(without_first)) == f"{found}, and {why}"
+
+
+def test_files_that_no_table_needs_are_not_read(small):
+    whole = released.read_release(small, SMALL)
+    (path,) = small.rglob("aeslc_gpt35_42/*unieval_res.json")
+    for kind in ("unieval_gt", "unieval_gt_seid", "chatgpt_gt_def_35", "chatgpt_res_def_40"):
+        path.with_name(path.name.replace("unieval_res", kind)).write_text("no JSON")
+    (path,) = small.rglob("aeslc_gpt35_42/sample_42-*")
+    path.with_name(path.name.replace("sample_", "general_")).write_text("no JSON")
+    again = released.read_release(small, SMALL)
+    assert again.problems == whole.problems == []
+    assert all(bank.quality.equals(again.banks[name].quality) for name, bank in whole.banks.items())
+
+
+@pytest.mark.parametrize("at_hand", ["whole", "none", "not counted"])
+def test_the_page_beside_print_says_what_the_released_scores_give(at_hand, small, monkeypatch):
+    "Counts of equal, different and missing numbers, of figures and of claims; else how to get the folder."
+    page, said = small.parent / "runs", []
+    release = released.read_release(small, SMALL)
+    if at_hand == "whole":
+        monkeypatch.setattr(released, "read_release", lambda folder: release)
+        monkeypatch.setattr(released, "why_uncounted", lambda release: "")
+    elif at_hand == "none":
+        monkeypatch.setattr(released, "release_folder", lambda: None)
+    space = dict(display=said.append)
+    for cell in nbformat.read(ROOT / "nbs/experiments/he2024/04_against_print.ipynb", 4).cells:
+        if cell.cell_type == "code":
+            exec(cell.source.replace('out = ""', f"out = {str(page)!r}"), space)
+    text = " ".join(json.loads((page / "pages" / "against_print.json").read_text())["text"])
+    if at_hand != "whole":
+        why = "there is no such folder here" if at_hand == "none" else "none of its files can be used"
+        assert f"not part of this run: {why}. To get them, fetch {released.RELEASE_ADDRESS} with" in text
+        assert "UETRUST_HE2024_RELEASE" in text and not list(page.rglob("*print_released*"))
+        return
+    led = ledger.cell_ledger("He et al.")
+    counts = pd.read_csv(page / "tables" / "against_print_released.csv")
+    for status in ledger.CELL_STATUS:
+        assert counts[status].sum() == (led["status"] == status).sum()
+    differ = pd.read_csv(page / "tables" / "against_print_released_differ.csv")
+    assert len(differ) == counts["recomputed, different"].sum() > 900
+    assert f"{len(differ):,} differ" in text and "claims that both decide" in text
+    run = released.rerun_of_release().run
+    assert f"of {released.release_figures(run)['figure'].nunique()} figures that can be drawn" in text

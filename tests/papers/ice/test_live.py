@@ -24,7 +24,10 @@ from uetrust.nlg.judge import ICE_SHOWN
 from uetrust.papers.ice import live as runs
 from uetrust.papers.ice import live as st
 from uetrust.papers.ice.live import ICE_DIMENSIONS
+from uetrust.scoring.metrics import compute_metrics
 from uetrust.statistics.judges import ice_replies, request_completions
+
+TINY = dict(bart="tiny-bart", bertscore="tiny-encoder")
 
 
 @pytest.fixture(scope="module")
@@ -473,6 +476,7 @@ def test_the_profile_ice_runs_from_end_to_end_when_only_names_change(tmp_path, k
             "ice_sets = 3": "ice_sets = 2",
             "ice_held = 5": "ice_held = 2",
             "ice_judged = 200": "ice_judged = 12",
+            "unieval-sum bertscore": "unieval-sum bart=data/models/tiny-bart bertscore",
         }
         nb, out = (
             renamed("ice/03_ice_study", names, UETRUST_MIRROR=tmp_path, UETRUST_CACHE=tmp_path),
@@ -480,6 +484,8 @@ def test_the_profile_ice_runs_from_end_to_end_when_only_names_change(tmp_path, k
         )
         run_notebook(nb, out / "notebooks" / "ice_study.ipynb", dict(profile="ice", draws=40))
         sent = len(log["seen"])
+    others = pd.read_csv(out / "tables" / "ice_study_baselines.csv")
+    assert set(others["row"]) == {"BARTScore"}  # The hub is out of reach
     page, curve = (
         json.loads((out / "pages" / "ice_study.json").read_text()),
         pd.read_csv(out / "figures" / "ice_study_numbers.csv"),
@@ -493,8 +499,46 @@ def test_the_profile_ice_runs_from_end_to_end_when_only_names_change(tmp_path, k
         and curve.query("k>0")["sets"].eq(2).all()
         and curve.query("k==4")["value"].min() > 0.5
     )
+    (lacking,) = [text for text in page["text"] if text.startswith("Missing: ")]
+    for name in ("MingZhong/unieval-sum", "roberta-large"):
+        assert f"'{name}' could not be loaded" in lacking
+    assert "CTC (consistency) by ctc lacks a model for 'ctc'" in lacking
     assert (
         any(text.endswith("questions (100%).") for text in page["text"])
         and (out / "figures" / "ice_study_sets.png").exists()
     )
     assert str(tmp_path) not in (out / "pages" / "ice_study.json").read_text()
+
+
+def test_other_metrics_are_those_of_their_models_and_what_lacks_is_named(pool, tmp_path):
+    "BARTScore and CTC by embeddings with two tiny models; UniEval and the trained aligner have none"
+    models = {name: str(ROOT / "data/models" / model) for name, model in TINY.items()}
+    items = list(pool["item"][:24])
+    scores, missing = st.ice_baselines(pool, items, models, tmp_path, progress=False)
+    texts = pool[pool["item"].isin(items)].assign(id=lambda rows: rows["item"].astype(str))
+    texts = texts[["id", "hypothesis", "source", "reference"]]
+    names = ["bart_score", "ctc_embedding", "ctc_embedding_relevance"]
+    by_hand = compute_metrics(texts, models, names, progress=False).table
+    by_hand = by_hand.pivot(index="sample", columns="name", values="value").loc[texts["id"]]
+    assert Counter(scores["how"]) == dict(CTC=2 * 24, BARTScore=4 * 24)
+    for _, rows in scores.groupby(["how", "dim"]):
+        assert rows["item"].tolist() == items
+        np.testing.assert_allclose(rows["value"], by_hand[rows["score"].iloc[0]], atol=1e-6)
+    expected = {f"UniEval ({dim}) by unieval_{dim}": "a model for 'unieval'" for dim in ICE_DIMENSIONS}
+    expected |= {
+        "CTC (consistency) by ctc": "a model for 'ctc'",
+        "CTC (relevance) by ctc_relevance": "a model for 'ctc'; a model for 'ctc_relevance'",
+    }
+    assert missing == expected
+    table = (
+        st.baseline_correlations(scores, pool, draws=50).set_index(["row", "group", "column"]).sort_index()
+    )
+    truth = pool.set_index("item").loc[items]
+    for dim in ICE_DIMENSIONS:
+        found = table.loc[("BARTScore", dim.capitalize())]["value"]
+        assert found["rho"] == pytest.approx(stats.spearmanr(by_hand["bart_score"], truth[dim])[0])
+        assert found["tau"] == pytest.approx(stats.kendalltau(by_hand["bart_score"], truth[dim])[0])
+    assert table["n"].eq(24).all() and table["lo"].notna().sum() == 6
+    half, _ = st.ice_baselines(pool, items, models, tmp_path, False, metric_dtype="bart=bfloat16")
+    moved = (half["value"] - scores["value"]).abs().groupby(scores["how"]).max()
+    assert moved["CTC"] == 0 < moved["BARTScore"] < 0.5

@@ -11,6 +11,7 @@ from scipy.stats import kendalltau, spearmanr
 from uetrust.core.settings import profile, resolve_checkpoint
 from uetrust.nlg.likelihood import NARCISSISM_MODELS
 from uetrust.papers.narcissism import live as live
+from uetrust.papers.narcissism import tables
 from uetrust.papers.narcissism.bias import interaction_residual, mean_matrix, score_panel, standardised_scores
 from uetrust.scoring.generators import bank_plan, generator_settings
 from uetrust.scoring.metrics import compute_metrics
@@ -140,6 +141,29 @@ def test_people_and_judges_correlate_as_scipy_says(judges, texts, tmp_path):
         ),
         abs=1e-6,
     )
+
+
+def test_judges_read_in_the_number_format_of_their_family(judges, texts, tmp_path):
+    "Other scores, beside those in float32 and not in their place, by the panel and by the correlation"
+    both = {name: judges[name] for name in ("tiny-bart", "tiny-llama")}
+    assert judges["tiny-llama"].statistic_prefix == "gpt"
+
+    def scores(formats=""):
+        panels, _ = tables.panels_by_dataset(dict(bulletin=texts), both, tmp_path, formats)
+        return panels["bulletin", "reference-free"]
+
+    plain, half = scores(), scores("gpt=bfloat16")
+    assert half["tiny-bart"].equals(plain["tiny-bart"]) and scores().equals(plain)
+    gap = (half["tiny-llama"] - plain["tiny-llama"]).abs()
+    assert 0 < gap.max() < 0.1 * plain["tiny-llama"].std() + 0.1
+    one, given = {"tiny-llama": both["tiny-llama"]}, texts.assign(human=np.arange(12.0) % 7)
+    got = live.human_correlations(given, one, "reference-free", tmp_path, False, "gpt=bfloat16")
+    by_hand = spearmanr(half["tiny-llama"].to_numpy(), given["human"])[0]
+    assert got.set_index("coefficient").at["spearman", "value"] == pytest.approx(by_hand, abs=1e-6)
+    with pytest.raises(ValueError, match="no group of statistics is called opt"):
+        scores("opt=bfloat16")
+    with pytest.raises(ValueError, match="no group of statistics is called opt"):
+        live.human_correlations(given, one, "reference-free", tmp_path, False, "opt=bfloat16")
 
 
 def test_people_of_the_benchmarks():

@@ -33,8 +33,8 @@ def _he2024(folder):  # Tables 3 to 9
     return cells.assign(table=cells["table"].str[1:].astype(int), group="", lo=lo, hi=hi)
 
 
-def _read(folder, pattern):  # Tables of a run, one below the other
-    paths = sorted((Path(folder) / "tables").glob(pattern))
+def _read(folder, patterns):  # Tables of a run, one below the other
+    paths = [path for pattern in patterns.split() for path in sorted((Path(folder) / "tables").glob(pattern))]
     tables = [pd.read_csv(path).assign(stem=path.stem) for path in paths if path.stat().st_size > 1]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
@@ -43,10 +43,11 @@ _ICE_ROWS = dict(uniform="ICE (Uniform Sampling)", as_coded="ICE (Stratified Sam
 
 
 def _ice(found):  # Table 1
-    found = found.query("part == 'ways' and level == 'pooled' and fold == 0 and how in @_ICE_ROWS")
-    names = dict(row=found["how"].map(_ICE_ROWS), group=found["dim"].str.capitalize())
-    coefficient = found["coef"].map(dict(spearman="rho", kendall="tau"))
-    return found.assign(table=1, column=coefficient, own=found["value"], **names)
+    ways = found.query("part == 'ways' and level == 'pooled' and fold == 0 and how in @_ICE_ROWS")
+    names = dict(row=ways["how"].map(_ICE_ROWS), group=ways["dim"].str.capitalize())
+    ways = ways.assign(column=ways["coef"].map(dict(spearman="rho", kendall="tau")), **names)
+    both = pd.concat([ways, found[found["stem"] == "ice_study_baselines"]], ignore_index=True)
+    return both.assign(table=1, own=both["value"])
 
 
 def _fflm(found):  # Each table of results
@@ -67,7 +68,7 @@ def _threshold(found):  # Table 1; the classifier does not move an AUC of scores
 
 # %% ../../../nbs/10_papers/09_deviations/03_beside_print.ipynb #b6f048ea
 _PAGES = dict(
-    ice=("ice_study_correlations.csv", _ice),
+    ice=("ice_study_correlations.csv ice_study_baselines.csv", _ice),
     fflm=("fflm_study_table*.csv", _fflm),
     narcissism=("self_bias_people.csv", _narcissism),
     threshold=("threshold_beside_*.csv", _threshold),

@@ -18,7 +18,7 @@ from ...nlg.judge import JUDGE_SETTINGS_HE2024
 from ...nlg.likelihood import NARCISSISM_MODELS
 from .register import PRESET_PROFILES, deviations
 from ..fflm.live import FFLM_PROMPTS
-from ..ice.live import ICEStudy
+from ..ice.live import ICE_BASELINES, ICEStudy
 from ..threshold.live import TRUE_METRICS
 from ...scoring.generators import generator_settings, greedy_only
 from ...statistics.judges import ice_request, judge_requests
@@ -88,7 +88,12 @@ def _ice():
     in_profile = {f"ice_{name}" for name in ICEStudy._fields} & set(profile("ice"))
     study = {name: value for name, value in ICEStudy()._asdict().items() if f"ice_{name}" not in in_profile}
     judge = _section_fields("generator", profile("ice")["ice_judge"])
-    return _profile_fields("ice") | judge | _fields("study", study) | _ice_fields()
+    scores = {
+        row: "; ".join(f"{dim} {' or '.join(names)}" for dim, names in dims.items())
+        for row, dims in ICE_BASELINES.items()
+    }
+    found = _profile_fields("ice") | judge | _fields("study", study) | _ice_fields()
+    return found | _fields("score", scores)
 
 
 def _fflm():

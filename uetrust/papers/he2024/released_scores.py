@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['RELEASE', 'RELEASE_ADDRESS', 'RELEASED_METHODS', 'RELEASED_METRICS', 'WRITTEN_HERE', 'release_folder',
            'release_banks', 'ReleasedBank', 'Release', 'read_release', 'release_results', 'release_run',
-           'release_figures', 'column_evidence', 'why_uncounted', 'release_problems', 'released_numbers']
+           'release_figures', 'column_evidence', 'why_uncounted', 'ReleaseRerun', 'rerun_of_release',
+           'release_problems', 'released_numbers']
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #9e04f088
 import json
@@ -113,22 +114,23 @@ RELEASED_METRICS |= {
 }
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #69e27d3d
-def _records(path):  # Records of a file, one per line; a merged file has them all in one list
+def _records(path):  # Records of a file, one per line; whether it was merged, so has them in one list
     try:
-        lines, found = path.read_text("utf-8").split("\n"), []
+        lines, found, merged = path.read_text("utf-8").split("\n"), [], False
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"it cannot be read ({type(error).__name__})") from None
     for k, line in enumerate(lines, 1):
         try:
-            entry = json.loads(line) if line.strip() else []
+            entry = json.loads(line) if line.strip() else None
         except (json.JSONDecodeError, RecursionError):
             raise ValueError(f"line {k} is not JSON") from None
-        found += entry if isinstance(entry, list) else [entry]
+        merged |= isinstance(entry, list)
+        found += entry if isinstance(entry, list) else [entry] * bool(line.strip())
     if odd := [k for k, entry in enumerate(found, 1) if not isinstance(entry, dict)]:
         raise ValueError(f"record {odd[0]} is not an object")
-    return found
+    return found, merged
 
-
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #69ad4307
 def _numbers(rows):  # Records x names
     table = pd.DataFrame(rows)
     try:
@@ -153,6 +155,39 @@ def _passes(records):  # Records by pass: those of an ensemble stand behind the 
         home[1].append(record)
     return [found for _, found in passes]
 
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #1e6b3305
+def _first_rows(texts, whole):  # Rows of `whole` in order, the first that fits each; None where none does
+    rows = enumerate(whole)
+    return [next((k for k, other in rows if other == text), None) for text in texts]
+
+
+def _rows_of(texts, whole):  # Row of each text of a merged file among all texts; ValueError where not certain
+    early, n = _first_rows(texts, whole), len(whole)
+    if None in early:
+        raise ValueError(f", and text {early.index(None) + 1} is not where it is in the other files")
+    late = [n - 1 - k for k in reversed(_first_rows(texts[::-1], whole[::-1]))]
+    if odd := [k for k, pair in enumerate(zip(early, late), 1) if pair[0] != pair[1]]:
+        raise ValueError(f", and text {odd[0]} is equal to one beside it, so its row is not certain")
+    return early
+
+
+def _filled(kind, passes, whole, merged):  # Passes with a row for every text of `whole`, a `_Part` of the run
+    if not merged:
+        raise ValueError
+    if whole is None:
+        raise ValueError(", and no sample or est file of its run has all: which are left out is not known")
+    about = [
+        {key: row[key] for key in ("input_texts", "target_texts") if key in row} for row in whole.records
+    ]
+    by_target = kind.startswith("chatgpt")
+    all_texts = [str(row.get("target_texts", "")) for row in about] if by_target else whole.keys
+    found = []
+    for texts, scores, records in passes:
+        rows = _rows_of(texts, all_texts)
+        filled = dict(enumerate(about)) | dict(zip(rows, records))
+        found.append((all_texts, scores.set_axis(rows).reindex(range(len(about))), list(filled.values())))
+    return found
+
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #3c69c8db
 WRITTEN_HERE = "written by uetrust"  # Key of every record of files that this project writes in this layout
 _FILE = re.compile(
@@ -167,6 +202,7 @@ class _Part(NamedTuple):
     table: pd.DataFrame  # Texts x names
     keys: list  # Text that each row is about
     records: list  # Of the first pass
+    left_out: int = 0  # Texts that a merged file does not have
 
 
 def _files(folder, name):  # (run, kind, metrics that were computed) -> part of XSUM, or '' -> file
@@ -183,31 +219,43 @@ def _in_order(parts):  # Files of one kind: the six parts, else the whole
     return [parts[part] for part in numbered] or [parts[min(parts)]]
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #08568803
-def _read_kind(kind, paths, size):  # `_Part` of these files; ValueError says which is unreadable or short
-    records = []
+def _parsed(kind, records):  # Texts, scores and records of each pass
+    if kind in ("est", "sample"):
+        return [
+            (
+                [str(record.get("input_texts", "")).removeprefix(_PROMPT) for record in found],
+                _numbers([_scores(record) for record in found]),
+                found,
+            )
+            for found in _passes(records)
+        ]
+    pairs = [next(iter(record.items()), ("", {})) for record in records]
+    texts = [text.removeprefix(_PROMPT) for text, _ in pairs]
+    return [(texts, _numbers([scores for _, scores in pairs]), records)]
+
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #e4b43f39
+def _read_kind(kind, paths, size, whole=None):  # `_Part`; ValueError says which file is unreadable or short
+    records, merged = [], False
     for path in paths:
         try:
-            records += _records(path)
+            found, in_one_list = _records(path)
         except ValueError as error:
             raise ValueError(f"{path.name}: {error}") from None
+        records, merged = records + found, merged or in_one_list
     names = ", ".join(path.name for path in paths)
     try:
-        if kind in ("est", "sample"):
-            passes = _passes(records)
-            tables = [_numbers([_scores(record) for record in found]) for found in passes]
-            first, keys = (passes or [[]])[0], "input_texts"
-            keys = [str(record.get("input_texts", "")).removeprefix(_PROMPT) for record in first]
-        else:
-            keys, rows = zip(*(next(iter(record.items()), ("", {})) for record in records)) or ((), ())
-            tables, first = [_numbers(list(rows))], records
-            keys = [key.removeprefix(_PROMPT) for key in keys]
+        passes = _parsed(kind, records)
     except ValueError as error:
         raise ValueError(f"{names}: {error}") from None
-    lengths = [len(table) for table in tables] or [0]
+    lengths = [len(texts) for texts, *_ in passes] or [0]
     if set(lengths) != {size}:
         found = " and ".join(f"{length:,}" for length in lengths)
-        raise ValueError(f"{names}: {found} texts, expected {size:,}")
-    return _Part(pd.concat(tables, axis=1), keys, first)
+        try:
+            passes = _filled(kind, passes, whole, merged and max(lengths) <= size)
+        except ValueError as error:
+            raise ValueError(f"{names}: {found} texts, expected {size:,}{error}") from None
+    keys, _, first = passes[0]
+    return _Part(pd.concat([scores for _, scores, _ in passes], axis=1), keys, first, size - min(lengths))
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #e5ac85e7
 class ReleasedBank(NamedTuple):
@@ -248,16 +296,36 @@ def _joined(table, more):  # Table with the new columns of another; names in bot
     return table.join(more[more.columns.difference(shared, sort=False)]), other
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #6ffadd86
-def _read_runs(folder, name, size):  # Run -> kind -> `_Part`, problems, and kinds that have one
-    files, runs, problems, damaged, read = _files(folder, name), {}, [], set(), {}
+def _read_files(files, size):  # Run, kind, names of the files, and their `_Part` or why there is none
+    whole, short = {}, []
     for (run, kind, _), parts in files.items():
-        names = ", ".join(path.name for path in _in_order(parts))
+        paths = _in_order(parts)
+        names = ", ".join(path.name for path in paths)
         try:
-            part, held = _read_kind(kind, _in_order(parts), size), runs.setdefault(run, {})
+            part = _read_kind(kind, paths, size)
+        except ValueError:
+            short.append((run, kind, names, paths))
+            continue
+        if kind in ("est", "sample"):
+            whole.setdefault(run, part)
+        yield run, kind, names, part
+    for run, kind, names, paths in short:
+        try:
+            yield run, kind, names, _read_kind(kind, paths, size, whole.get(run))
         except ValueError as error:
-            problems.append(f"{name}: {error}")
+            yield run, kind, names, error
+
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #5651b546
+def _read_runs(folder, name, size):  # Run -> kind -> `_Part`, problems, and kinds that have one
+    runs, problems, damaged, read = {}, [], set(), {}
+    for run, kind, names, part in _read_files(_files(folder, name), size):
+        if isinstance(part, ValueError):
+            problems.append(f"{name}: {part}")
             damaged.add(kind)
             continue
+        if part.left_out:
+            problems.append(f"{name}: {names} was merged without {part.left_out:,} texts: they have no score")
+        held = runs.setdefault(run, {})
         if kind in held:
             table, other = _joined(held[kind].table, part.table)
             held[kind] = held[kind]._replace(table=table)
@@ -271,7 +339,7 @@ def _read_runs(folder, name, size):  # Run -> kind -> `_Part`, problems, and kin
             del parts[kind]
     return {run: parts for run, parts in runs.items() if parts}, problems, damaged
 
-
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #6eef4bf6
 def _missing(name, table, methods, metrics, damaged):  # A line for each kind of file that is not there
     lacking = {}
     for method in printed_tables()[table].columns.difference(methods, sort=False):
@@ -486,31 +554,44 @@ def why_uncounted(
     return ""
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #638c6414
+class ReleaseRerun(NamedTuple):
+    "What the folder of released scores gives"
+
+    run: OwnRun | None  # None where there is no folder, or it does not count
+    problems: list  # A line for every file that is missing, unreadable or of a wrong length
+    why: str  # Why there is no run; '' where there is one
+
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #1df6c6fc
 @cache
-def _released(folder):  # Tables, problems, and why the folder does not count
+def _released(folder):
     release = read_release(folder)
     why = why_uncounted(release) if release.banks else "none of its files can be used"
-    return {} if why else release_run(release).tables, release.problems, why
+    return ReleaseRerun(None if why else release_run(release), release.problems, why)
 
 
+def rerun_of_release() -> ReleaseRerun:
+    "Tables 3 to 11 of the folder that this machine has, what is missing in it, or why it does not count."
+    folder = release_folder()
+    return _released(str(folder)) if folder else ReleaseRerun(None, [], "there is no such folder here")
+
+# %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #e6492be2
 def release_problems() -> list:  # Empty where there is no folder
     "A line for every file of the released scores that is missing, unreadable or of a wrong length."
-    folder = release_folder()
-    return _released(str(folder))[1] if folder else []
+    return rerun_of_release().problems
 
 # %% ../../../nbs/10_papers/01_he2024/10_released_scores.ipynb #64d0d7e3
 def released_numbers(
     table: str,  # 'T3' to 'T11'
 ) -> dict:  # (row, '', column) -> value, means included; empty where there is no folder
     "Numbers of a table, recomputed from the released scores; a folder that does not count raises."
-    if (folder := release_folder()) is None:
+    if release_folder() is None:
         return {}
-    tables, _, why = _released(str(folder))
-    if why:
-        raise DataNotAtHand(f"data not at hand: {RELEASE}: {why}; get it from {RELEASE_ADDRESS}")
-    if table not in tables:
+    given = rerun_of_release()
+    if given.run is None:
+        raise DataNotAtHand(f"data not at hand: {RELEASE}: {given.why}; get it from {RELEASE_ADDRESS}")
+    if table not in given.run.tables:
         return {}
-    own, printed = tables[table], printed_tables()[table]
+    own, printed = given.run.tables[table], printed_tables()[table]
     whole = own.reindex_like(printed)
     if table_settings().at[table, "kind"] == "UE-NLG":
         means = {("Col Mean", "", name): mean for name, mean in whole.mean(skipna=False).dropna().items()}

@@ -66,7 +66,7 @@ def generated_summaries(
     return texts.rename(columns=dict(id="document")).reset_index(drop=True)
 
 # %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #ef778bc1-1
-def _scores_by(evaluator, texts, folder, progress):  # Texts x forms
+def _scores_by(evaluator, texts, folder, progress, metric_dtype=""):  # Texts x forms
     given = [column for column in ("source", "reference") if column in texts]
     prompted = {column: evaluator.prefix + texts[column] for column in given}
     ids = texts["generator"] + " " + texts["document"].astype(str)
@@ -79,7 +79,7 @@ def _scores_by(evaluator, texts, folder, progress):  # Texts x forms
     }
     models = {evaluator.statistic_prefix: resolve_checkpoint(evaluator.checkpoint)}
     models = with_judge_server(models, Path(folder) / "replies.sqlite")
-    scores = cached_metrics(folder, rows, models, list(forms), progress)
+    scores = cached_metrics(folder, rows, models, list(forms), progress, metric_dtype=metric_dtype)
     return wide_table(scores.table).rename(columns=forms).loc[rows["id"]].set_axis(texts.index)
 
 # %% ../../../nbs/10_papers/03_narcissism/02_live.ipynb #1c5a5148
@@ -99,6 +99,7 @@ def score_panels(
     judges: dict,  # Name, the same as of its generator -> `NarcissismModel`
     folder,  # Folder for the scores
     progress: bool = True,  # Show the number of texts done and the time left
+    metric_dtype: str = "",  # Number formats of the judges, as `compute_metrics` takes them
     # Form -> panel for `uetrust.papers.narcissism.bias`; form -> document left out -> generators whose
     # summary has no score
 ) -> tuple[dict, dict]:
@@ -108,7 +109,8 @@ def score_panels(
             f"{preview(remote)} cannot be run from weights; "
             "uetrust.statistics.judges.echo_statistics uses a server that gives back probabilities"
         )
-    by_judge = {name: _scores_by(judge, texts, folder, progress) for name, judge in judges.items()}
+    how = texts, folder, progress, metric_dtype
+    by_judge = {name: _scores_by(judge, *how) for name, judge in judges.items()}
     panels, left_out = {}, {}
     for form in EVALUATOR_FORMS:
         if not all(form in table for table in by_judge.values()):
@@ -222,11 +224,12 @@ def human_correlations(
     form: str,  # One of `EVALUATOR_FORMS`
     folder,  # Folder for the scores
     progress: bool = True,  # Show the number of texts done and the time left
+    metric_dtype: str = "",  # Number formats of the judges, as `compute_metrics` takes them
 ) -> pd.DataFrame:  # evaluator, coefficient, value (pooled), lo, hi, within (mean over systems), n
     "Correlation of each evaluator with human scores."
 
     def correlations(judge_name, judge):
-        scores = _scores_by(judge, texts, folder, progress)[form]
+        scores = _scores_by(judge, texts, folder, progress, metric_dtype)[form]
         scored = texts.assign(score=scores)[np.isfinite(scores)]
         by_system = [system for _, system in scored.groupby("generator")]
         for name, coefficient in dict(spearman=spearman, kendall=kendall).items():

@@ -301,11 +301,12 @@ def panels_by_dataset(
     texts: dict,  # Dataset -> texts, from `uetrust.papers.narcissism.live.generated_summaries`
     judges: dict,  # Name -> `uetrust.nlg.likelihood.NarcissismModel`
     folder,  # Folder for the scores
+    metric_dtype: str = "",  # Number formats of the judges, as `compute_metrics` takes them
 ) -> tuple[dict, dict]:  # (dataset, form) -> panel of scores; (dataset, form) -> documents left out
     "Scores of every judge for every writer."
     panels, left_out = {}, {}
     for dataset, written in texts.items():
-        found, skipped = score_panels(written, judges, folder, progress=False)
+        found, skipped = score_panels(written, judges, folder, False, metric_dtype)
         panels |= {(dataset, form): scores for form, scores in found.items()}
         left_out |= {(dataset, form): skipped[form] for form in found}
     return panels, left_out
