@@ -424,41 +424,32 @@ def refine_command(
     file: File,  # Claims: .csv, .tsv, .parquet, .json, .jsonl or .xlsx, one row per claim
     /,
     *,
-    # Column with 1 for a right claim and 0 for a wrong one; empty for all claims of a new text
-    truth: Column,
+    truth: Column,  # Column with 1 for a right and 0 for a wrong claim; empty for all claims of a new text
     document: Column,  # Column with the text of each claim, or several: a+b
-    # Columns where larger is less certain; of several, each gets its share of delta; found by name where this
-    # and --confidence are left out
+    # Columns where larger is less certain; each gets its share of delta; found by name where none is given
     uncertainty: Columns = (),
     confidence: Columns = (),  # Columns where larger is more certain
     alpha: Probability = 0.1,  # Largest probability that a new text keeps a wrong claim
-    # Probability that the promise may be broken; without it, it holds on average over sets of labelled texts
-    delta: Probability | None = None,
-    group: Column
-    | None = None,  # Column with the group of each text, such as its system: a threshold for each
+    delta: Probability | None = None,  # Probability that the promise may be broken; on average if left out
+    group: Column | None = None,  # Column with the group of each text; each group has its own threshold
     text: Column | None = None,  # Column with the words of each claim, to show refined texts
     id: Column | None = None,  # Column with the names of the claims, or several: a+b
     at: Sheet = FIRST_SHEET,
     json: bool = False,  # Print JSON
     html: File | None = None,  # Write a page
-    # .parquet or .csv file for the rows of the file, with kept (1 or 0) for each method
-    out: File | None = None,
+    out: File | None = None,  # .parquet or .csv file for the rows, with kept (1 or 0) for each method
 ):
     "Claims that may stay, so that a new text keeps a wrong one with probability alpha at most."
     from uetrust.core.checks import json_text
-    from uetrust.evaluation.inference.kept_claims import refine_claims
     from uetrust.report.refined import refined_report
 
     check_out(out)
     _check_page(html)
     named = dict(document=document, group=group, text=text)
     read = _read_claims(file, id, at, truth, uncertainty, confidence, **named)
-    groups = read.names("group") if group else None
-    inputs = read.right, read.unsure, read.names("document"), alpha, delta, groups
-    found = _of_file(file, refine_claims, *inputs)
+    found, texts = _refined(read, file, alpha, delta)
     if out:
         write_out(_with_kept(read, found, file), out)
-    texts = _refined(read, found)
     _write_refined(found, texts, file, html)
     print(json_text(found.to_dict()) if json else refined_report(found, texts))
 
@@ -472,14 +463,18 @@ def _with_kept(read, found, file):  # Rows of the file with a column for each me
     return df.assign(**{name: kept[name].to_numpy() for name in kept})
 
 
-def _refined(read, found):  # Texts of the method that keeps most
+def _refined(read, file, alpha, delta):  # What stays, and texts by the method that keeps most
+    from uetrust.evaluation.inference.kept_claims import refine_claims
     from uetrust.report.refined import refined_texts
 
+    groups = read.names("group") if read.named["group"] else None
+    inputs = read.right, read.unsure, read.names("document"), alpha, delta, groups
+    found = _of_file(file, refine_claims, *inputs)
     if read.named["text"] is None:
-        return []
+        return found, []
     words, documents = (read.df[read.named[use]] for use in ("text", "document"))
     new = ~documents.isin(documents[read.right.notna()])
-    return refined_texts(words, documents, found.kept[found.methods["method"][0]], new)
+    return found, refined_texts(words, documents, found.kept[found.methods["method"][0]], new)
 
 
 def _write_refined(found, texts, file, path):  # The page, if `--html` names one

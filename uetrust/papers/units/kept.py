@@ -80,7 +80,7 @@ class ClaimSet(NamedTuple):
     groups: tuple  # Columns that are properties of a text
     alpha: float  # Promised risk
 
-
+# %% ../../../nbs/10_papers/10_units/05_kept.ipynb #e6898514
 def claim_sets() -> dict:  # Name -> `ClaimSet`
     "Statements of bulletins of each generator, and facts of biographies."
     methods = "position", "words", "not_drawn"
@@ -201,7 +201,7 @@ class PromiseFacts(NamedTuple):
     highest_excess: float  # Largest mean risk of new texts minus the promised one
     groups: pd.DataFrame  # by, group, method, texts, alpha; risk and one_risk, means over splits
 
-
+# %% ../../../nbs/10_papers/10_units/05_kept.ipynb #3770eb98
 def promise_facts(
     rows: pd.DataFrame,  # From `store_claim_promises`
 ) -> PromiseFacts:
