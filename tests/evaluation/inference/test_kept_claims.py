@@ -151,6 +151,9 @@ def test_a_claim_without_uncertainty_is_never_kept_and_is_counted():
     found = refined(df, alpha=0.2, draws=2)
     assert found.table["missing"][0] == 2 and not found.kept["good"][[0, 7]].any()
     assert found.kept["good"].sum() == len(df) - 2 and found.table["kept"][0] == 1 - 2 / len(df)
+    grouped = refined(df, alpha=0.2, draws=2, group=np.where(df["text"] == df["text"][7], "a", "b"))
+    missing = df["good"].isna().groupby(df["text"] != df["text"][7]).sum()
+    assert sorted(grouped.table["missing"]) == sorted(missing)
     assert "no scored claim of the 30 texts is wrong, so every claim is kept" in found.table["sentence"][0]
 
 
