@@ -114,9 +114,8 @@ def _xsum_words():  # Columns of `word_units`
         summary, people = part["summary"].iloc[0], part["person"].nunique()
         words, votes = summary.split(), 0
         for _, own in part[part["type"].notna()].groupby("person"):
-            votes = votes + np.array(
-                _any_overlap(_places(summary, words), [*zip(own["start"], own["end"])]), int
-            )
+            marked = _any_overlap(_places(summary, words), [*zip(own["start"], own["end"])])
+            votes = votes + np.array(marked, int)
         wrong = np.broadcast_to(votes, len(words)) >= MOST_PEOPLE * people - 1e-9
         about = dict(text=f"{document} {system}", source=document, right=1.0 - wrong)
         tables.append(pd.DataFrame(about | dict(position=range(len(words)), letters=list(map(len, words)))))
@@ -127,7 +126,7 @@ def word_units(
     name: str,  # 'XSum', or one of `uetrust.data.translations.TRANSLATION_PAIRS`
     split: str = "test20",  # Sentences of the translations
 ) -> pd.DataFrame:  # text, source (an article), right, position, letters; of translations surprisal_sum ...
-    "Words of summaries (wrong: two of three people marked it) or of translations (wrong: a person changed it)."
+    "Words of summaries, wrong by two of three people, or of translations, wrong where a person changed them."
     return _xsum_words() if name == "XSum" else _translated_words(name, split)
 
 # %% ../../../nbs/10_papers/10_units/02_judged.ipynb #57a80012
@@ -155,7 +154,7 @@ class JudgedUnits(NamedTuple):
 
 
 _SERIES = dict(position="position", words="length", letters="length", surprisal_sum="surprisal")
-_SERIES |= dict(missing_words="not in the other text")
+_SERIES |= dict(missing_words="not in another text")
 
 # %% ../../../nbs/10_papers/10_units/02_judged.ipynb #57a80015
 def judged_found(
