@@ -1,6 +1,6 @@
-"""Claims as LM-Polygraph 0.7.0 and uqlm 0.6.7 score them, written once beside the environment of `make bench`:
+"""Claims as LM-Polygraph 0.7.0 and uqlm 0.6.7 score them, written once in the environment of `make bench`:
 
-make runs/.bench/.ready && runs/.bench/bin/python -m pip install --no-deps --target runs/.uqlm uqlm==0.6.7
+make runs/.bench/.ready && .venv/bin/uv pip install --no-deps --target runs/.uqlm uqlm==0.6.7
 PYTHONPATH=runs/.uqlm runs/.bench/bin/python scripts/claim_cases.py > tests/fixtures/claims.json
 
 uqlm imports packages that its numbers do not need: where they are not installed, they are empty here.
