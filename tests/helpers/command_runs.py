@@ -78,8 +78,21 @@ def score_table(n=160):
     return pd.DataFrame(dict(sample=[f"s{i}" for i in range(n)]) | columns)
 
 
+def claim_table(n=60):
+    "Claims of n articles by two systems; the last fifth has no labels"
+    rng = np.random.default_rng(1)
+    article = np.repeat(np.arange(n), 3)
+    right = rng.random(3 * n) > 0.2
+    known = np.where(article < 0.8 * n, right, np.nan)
+    columns = dict(article=[f"a{i}" for i in article], system=np.array(["one", "two"])[article % 2])
+    columns |= dict(claim=[f"claim {i}" for i in range(3 * n)], right=known)
+    columns |= {name: rng.random(3 * n) - gain * right for name, gain in dict(msp=0.6, entropy=0.2).items()}
+    return pd.DataFrame(columns)
+
+
 def write_scores(at):
-    "scores.csv and pilot.csv; scores.parquet has a column human"
+    "scores.csv, pilot.csv and claims.csv; scores.parquet has a column human"
+    claim_table().to_csv(at / "claims.csv", index=False)
     table = score_table()
     table.to_csv(at / "scores.csv", index=False)
     table.to_csv(at / "pilot.csv", index=False)

@@ -41,6 +41,7 @@ BEFORE = {
 PUBLIC = ["cells", "people"]  # Some of their data are public and not in the repository
 WROTE = {  # What the examples leave, relative to their folder
     "audit": "audit.html",
+    "refine": "refined.html",
     "expected": "expected.csv",
     "score": "scores.parquet",
     "bank generate": "my-bank/bank.json",

@@ -706,7 +706,7 @@ def _usual_option(
     word = typed.partition("=")[0].lstrip("-").replace("-", "_")
     usual = {other: word for word, others in SYNONYMS.items() for other in others.split()}
     one = word.removesuffix("s")
-    words = [usual.get(word), one, usual.get(one), KINDS_OF_SCORES.get(one)]
+    words = [one, usual.get(word), usual.get(one), KINDS_OF_SCORES.get(one)]
     return next((f"--{word}" for word in words if f"--{word}" in options), None)
 
 # %% ../../nbs/13_cli/03_command.ipynb #6ac9ce77

@@ -34,7 +34,7 @@ SYNONYMS = {
     "scale": "scales",
     "out": "output_file outfile dest destination",
     "html": "webpage",
-}  # Word -> words that no option and no parameter may use instead
+}  # Word -> words that no option and no parameter may use instead; beside the word one is another thing
 
 # %% ../../nbs/01_core/00_vocabulary.ipynb #e9476bb0
 def renamed(

@@ -12,7 +12,7 @@ from uetrust.core.settings import mirror, root
 
 MADE = dict(
     coverage=["coverage", "coverage_variants", "next_labels"],
-    guarantee=["inference/guarantee"],
+    guarantee=["inference/guarantee", "inference/claim_promises"],
     power=["inference/power", "inference/pilots", "inference/annotators"],
     dose=["inference/doses", "inference/dose_metrics"],
 )
@@ -28,7 +28,16 @@ def project(tmp_path):
     (tmp_path / "nbs").mkdir()
     (tmp_path / "data" / "inference").mkdir(parents=True)
     (tmp_path / "settings.ini").write_bytes((root() / "settings.ini").read_bytes())
-    for name in ("registry.csv", "pinned.csv", "prr_atlas.json", "people", "world", "published", "models"):
+    for name in (
+        "registry.csv",
+        "pinned.csv",
+        "prr_atlas.json",
+        "people",
+        "world",
+        "published",
+        "models",
+        "stored",
+    ):
         (tmp_path / "data" / name).symlink_to(root() / "data" / name)
     return tmp_path
 
@@ -42,7 +51,7 @@ def test_the_command_makes_what_is_stored(project, part):
     assert done.returncode == 0, done.stderr[-2000:]
     for name in MADE[part]:
         made, stored = (pd.read_csv(place / "data" / f"{name}.csv") for place in (project, root()))
-        key = [column for column in ("judge", "bank", "set", "target", "n") if column in stored]
+        key = [name for name in ("judge", "bank", "set", "target", "by", "group", "n") if name in stored]
         assert list(made) == list(stored) and made[key].equals(stored[key]), (
             "rows and columns of the stored table"
         )

@@ -26,6 +26,7 @@ from .waiting import bench_waiting
 from ...papers.people.doses import store_doses
 from ...papers.people.planned import store_plans
 from ...papers.people.promises import store_promises
+from ...papers.units.kept import store_claim_promises
 
 # %% ../../../nbs/12_dev/02_bench/12_parts.ipynb #043f833a
 def _evaluation(out):
@@ -94,6 +95,10 @@ def _simulate(make, out, *studies):
     _print_made(*make(*studies))
 
 
+def _guarantees(*studies):
+    return store_promises(*studies) + store_claim_promises(*studies)
+
+
 def _levels(*studies):
     return bench_levels(*studies) + bench_resampled(*studies)
 
@@ -101,7 +106,7 @@ def _levels(*studies):
 SIMULATED = {
     "coverage": bench_coverage,
     "level": _levels,
-    "guarantee": store_promises,
+    "guarantee": _guarantees,
     "power": store_plans,
     "dose": store_doses,
 }  # Functions of the number of studies, which return the paths of what they stored
