@@ -149,6 +149,8 @@ def test_scores_of_samples_are_those_of_a_slow_definition(seed, k):
         claim_luq=sum(row[0] / (row[0] + row[2]) for row in p) / k,
     )
     assert found == {name: pytest.approx(slow[name], abs=1e-12) for name in slow}
+    alone = {name: getattr(claims, name)(with_text(p)) for name in OF_TEXTS}  # Without the batched twin
+    assert alone == {name: pytest.approx(slow[name], abs=1e-12) for name in slow}
 
 
 @given(st.integers(0, 999))
