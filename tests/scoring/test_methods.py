@@ -13,7 +13,7 @@ from tests.helpers.registered import SCORES, reg
 from tests.helpers.writers import SAMPLES, S, tiny
 from uetrust.cli.cli import main
 from uetrust.core.registry import Registry
-from uetrust.core.run import required_scores
+from uetrust.core.run import required_inputs, required_scores
 from uetrust.generation.bank import bank_provenance, bank_row, fill_bank
 from uetrust.generation.local import fill_local_bank
 from uetrust.report.cards import list_scores
@@ -72,7 +72,9 @@ def test_every_score_is_given_or_says_what_is_not_stored(banks):
     known = set(bank_methods(reg))
     assert set(table["name"]) | set(scores.missing) == known and not set(table["name"]) & set(scores.missing)
     of_systems = {"other_systems_f1", "other_systems_jaccard", "other_systems_cosine", "answer_length"}
-    assert set(SCORES) - known == of_systems
+    of_claims = {name for name in SCORES if any("claim" in need for need in required_inputs(name, reg))}
+    assert set(SCORES) - known == of_systems | of_claims and len(of_claims) == 20
+    assert "a row for each claim" in BankTexts(banks[64]).remedy("claim_nli")
     named = score_generations(banks[64], [*of_systems, "msp"], samples=SAMPLES, progress=False)
     assert set(named.missing) == of_systems and named.missing["answer_length"] == ["answer"]
     assert "a column system" in BankTexts(banks[64]).remedy("other_texts")

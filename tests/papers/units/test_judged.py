@@ -32,7 +32,7 @@ def test_words_of_translations_by_a_loop():
 
 @pytest.mark.skipif(mirror() is None, reason="needs the translations of MLQE-PE and TofuEval")
 def test_sentences_are_grouped_by_summary_and_clustered_by_dialogue():
-    units = judged.sentence_units()
+    units = judged.sentence_units("TofuEval")
     assert (len(units), units["text"].nunique()) == (4946, 1777)
     assert units["source"].nunique() == 100 and 1 - units["right"].mean() == pytest.approx(0.195, abs=0.001)
     found = judged.judged_found(("sentences, TofuEval",)).found
@@ -57,7 +57,7 @@ def test_a_set_that_is_not_at_hand_is_named(monkeypatch):
 
 
 def test_kinds_of_sets():
-    assert judged.chosen_sets("all") == judged.UNIT_SETS and len(judged.chosen_sets("words facts")) == 9
+    assert judged.chosen_sets("all") == judged.UNIT_SETS and len(judged.chosen_sets("words facts")) == 10
     with pytest.raises(ValueError, match="no sets of the kind 'claims'"):
         judged.chosen_sets("claims")
 
@@ -77,3 +77,26 @@ def test_facts_of_the_page_are_the_extremes():
     assert (facts.surprisal_lo_set, facts.surprisal_hi_set, facts.length_hi_set) == ("a", "b", "a")
     assert facts.surprisal_there.startswith("0.30") and facts.position_between.startswith("-0.20")
     assert judged.judged_facts(found[found["label"] != "position"]) is None
+
+
+@pytest.mark.skipif(mirror() is None, reason="needs FaithBench")
+def test_a_sentence_with_an_unwanted_span_is_wrong():
+    units = judged.sentence_units("FaithBench")
+    table = judged.faithbench().set_index("sample")
+    assert units["text"].nunique() == len(table) == 750
+    assert units.groupby("text")["right"].min().eq(0).sum() == table["unwanted"].sum()
+    assert units["missing_words"].dropna().between(0, 1).all() and units["source"].nunique() < 750
+
+
+@pytest.mark.skipif(mirror() is None, reason="needs the annotations of XSum")
+def test_a_word_that_two_of_three_people_marked_is_wrong():
+    units = judged.word_units("XSum")
+    spans = judged.xsum_spans()
+    one = spans[(spans["document"] == "34687720") & (spans["system"] == "BERTS2S")]
+    own = units[units["text"] == "34687720 BERTS2S"]
+    words, place, votes = one["summary"].iloc[0].split(" "), 0, []
+    for word in words:
+        marked = one[one["type"].notna() & (one["start"] < place + len(word)) & (one["end"] > place)]
+        votes.append(marked["person"].nunique())
+        place += len(word) + 1
+    assert own["right"].tolist() == [float(n < 2) for n in votes] and one["person"].nunique() == 3
