@@ -48,6 +48,8 @@ QUICK = {
     "01_fflm": dict(draws=400),
     "01_setting": dict(setting="tofueval--gpt-3.5"),
     "03_own_claims": dict(draws=400),
+    "11_statements": dict(n=10),
+    "09_what_may_stay": dict(resamples=100),
     "01_ice": dict(draws=400),
     "03_ice_study": dict(draws=400),
     "07_best_methods": dict(pair="ru-en"),
@@ -83,9 +85,13 @@ def runs(nb):
         return _runs(nb, runner)
 
 
-def _runs(nb, runner):
+def import_everything():
     for m in pkgutil.walk_packages(uetrust.__path__, "uetrust."):
         importlib.import_module(m.name)
+
+
+def _runs(nb, runner):
+    import_everything()
     before = [dict(registry) for registry in REGISTRIES]
     try:
         return runner.test_nb(nb, skip_flags=["notest", "slow", "net"], basepath=ROOT, profile=False)[0]
@@ -137,12 +143,12 @@ def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch, stamped):
     monkeypatch.setenv("TQDM_DISABLE", "1")
     CHAPTERS.sort(key=lambda nb: nb.stem != "06_metrics_together")
     start = time.time()
-    assert len(CHAPTERS) == 13
+    assert len(CHAPTERS) == 14
     for nb in CHAPTERS:
         assert runs(nb), nb.name
     assert words_for_nothing(start) == []
     made = [path for path in (ROOT / "runs" / "smoke" / "pages").glob("*.json") if made_since(start, path)]
-    assert len([path for path in made if DECIDES_NOTHING in path.read_text(encoding="utf-8")]) == 10
+    assert len([path for path in made if DECIDES_NOTHING in path.read_text(encoding="utf-8")]) == 11
 
 
 def test_the_shown_pages_decide_something():
@@ -152,6 +158,7 @@ def test_the_shown_pages_decide_something():
 
 def test_a_page_leaves_the_registry_as_it_was(monkeypatch):
     monkeypatch.setenv("TQDM_DISABLE", "1")
+    import_everything()
     before = dict(reg)
     assert runs(ROOT / "nbs/07_nlg/10_judge.ipynb")
     assert dict(reg) == before and reg["judge_wo_fluency"].fn.__module__ == "uetrust.nlg.judge"
