@@ -20,7 +20,8 @@ from ...data.bulletins import bulletins
 from ...data.checker import checked_statements, parse_summary
 from ...evaluation.inference.kept_claims import RefinedClaims, refine_claims
 from ...evaluation.inference.refine import claim_limits, claim_threshold
-from ...generation.bank import read_shard
+from ...generation.bank import read_bank
+from ..bulletins.inputs import readable_bank
 from ..bulletins.world import MAIN_GENERATORS
 from ..people.biographies import scored_facts
 from ..people.promises import store_inference
@@ -47,14 +48,10 @@ def shared_statements(
 
 # %% ../../../nbs/10_papers/10_units/05_kept.ipynb #0c40580b
 def bulletin_claims(
-    generator: str,  # Generator whose texts come with the repository, such as 'tiny-bart'
+    generator: str,  # Generator of the demo, such as 'tiny-bart'
 ) -> pd.DataFrame:  # As from `shared_statements`
-    "Statements of the stored texts of a generator."
-    folder = root() / "data" / "stored" / "readings" / f"bulletin--{generator}" / "texts"
-    shards = sorted(folder.glob("[0-9]*.parquet"))
-    if not shards:
-        raise FileNotFoundError(f"{folder} has no texts: `make stored` writes them")
-    bank = pd.concat([read_shard(path) for path in shards], ignore_index=True)
+    "Statements of the texts of a generator of the demo."
+    bank = read_bank(readable_bank("demo", f"bulletin--{generator}").folder / "texts")
     return shared_statements(bank, bulletins("test", bank["sample"].nunique()))
 
 # %% ../../../nbs/10_papers/10_units/05_kept.ipynb #8e8447e3
