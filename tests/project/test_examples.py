@@ -76,10 +76,10 @@ def ran(tmp_path_factory):
                 write_synthetic_run(at / "runs" / "paper-50", banks=["aeslc--gpt-3.5"])
             if name == "convert":
                 save_published_bart(at)
-            if name == "score":  # Its --out is the input of audit
+            if name in ("score", "split"):  # The --out of score is the input of audit
                 at = tmp_path_factory.mktemp("replies")
                 copy_replies(at)
-            do = _asked_judge if name == "judge" else run
+            do = _asked_judge if name in ("judge", "split") else run
             done[name] = [(example, do(at, example)) for example in EXAMPLES[name]], at
         return done[name]
 

@@ -119,7 +119,8 @@ def test_the_scores_of_a_bank_are_replaced_by_score_alone(folder, capsys):
 
 
 PATHS = {  # Parameters that take a path, and what a command does with it
-    "reads": "file notebook scores tables base path data model dataset notebooks bank nli encoder source",
+    "reads": "file notebook scores tables base path data model dataset notebooks bank nli encoder source"
+    " claims",
     "fills a folder of its own": "folder",
 }
 

@@ -99,5 +99,7 @@ def test_baselines_are_never_chosen():
         "output_length",
         "source_length",
         "chance",
+        "claim_content_words",
+        "claim_position",
         "token_count",
     }
