@@ -123,6 +123,13 @@ def test_a_sentence_table_is_audited_without_a_flag(tmp_path, capsys):
     assert "within" in capsys.readouterr().out
 
 
+def test_a_claim_may_be_a_number(replies, capsys):
+    claims = replies.with_name("claims.csv")
+    claims.write_text("document,claim\na,4\nb,2024\n")
+    table, said = scored(replies, capsys, "--claims", str(claims), "--method", "msp")
+    assert table["msp"].isna().all() and "2 of 2 claims have no score" in said
+
+
 def test_odd_spellings_of_tokens():
     "Marks of SentencePiece, bytes of GPT-2, halves of a character, and a sentence without spaces"
     for text, tokens, sizes in [

@@ -268,7 +268,7 @@ def _show_units(given, units, names, models, out, output):
     if names["metrics"]:
         raise ValueError("--metric judges whole texts: leave it out, or --unit, --claims and --pool")
     methods = None if names["methods"] == "all" else names["methods"]
-    claims = units.claims and read_table(units.claims, names=("document", "id", "sample"))
+    claims = units.claims and read_table(units.claims, names=("document", "id", "sample", "claim"))
     found = score_units(given.texts, units.unit, claims, methods, units.pool, models)
     write_out(found.table, out)
     notes = [f"note: {note}" for note in found.notes] + _truncated_notes(found.truncated)

@@ -25,7 +25,7 @@ def project(tmp_path):
     kept.mkdir(parents=True, exist_ok=True)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "people").symlink_to(kept)
-    (tmp_path / "nbs").mkdir()
+    (tmp_path / "nbs").symlink_to(root() / "nbs")  # Pages name the keys of settings.ini
     (tmp_path / "data" / "inference").mkdir(parents=True)
     (tmp_path / "settings.ini").write_bytes((root() / "settings.ini").read_bytes())
     for name in (
