@@ -96,7 +96,7 @@ def test_a_word_that_two_of_three_people_marked_is_wrong():
     own = units[units["text"] == "34687720 BERTS2S"]
     words, place, votes = one["summary"].iloc[0].split(" "), 0, []
     for word in words:
-        marked = one[one["type"].notna() & (one["start"] < place + len(word)) & (one["end"] > place)]
+        marked = one[one["type"].notna() & (one["start"] <= place) & (one["end"] >= place + len(word))]
         votes.append(marked["person"].nunique())
         place += len(word) + 1
     assert own["right"].tolist() == [float(n < 2) for n in votes] and one["person"].nunique() == 3

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['XSUM_RELEASED_NAMES', 'XSUM_GOLD', 'XSUM_ANNOTATION_FILES', 'XSUM_ANNOTATION_ROWS', 'XSUM_METRICS', 'XSUM_QUALITIES',
-           'xsum_spans', 'xsum_votes', 'xsum_summaries', 'faithful_by_spans', 'factual_by_votes']
+           'xsum_spans', 'xsum_votes', 'xsum_summaries', 'marked_words', 'faithful_by_spans', 'factual_by_votes']
 
 # %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #1087601c
 import csv
@@ -189,18 +189,21 @@ def _word_places(text):  # (start, end) of the words between blanks
     return places
 
 
-def _marked_share(part):  # Share of words inside the spans of one person
+def marked_words(
+    part: pd.DataFrame,  # Rows of `xsum_spans` of one summary and one person
+) -> np.ndarray:  # One boolean per word between blanks
+    "Words that a span of the person covers whole."
     words = _word_places(part["summary"].iloc[0])
     spans = [*zip(part["start"], part["end"])]
-    return np.mean([any(start <= a and b <= end for start, end in spans) for a, b in words])
+    return np.array([any(start <= a and b <= end for start, end in spans) for a, b in words])
 
-
+# %% ../../../nbs/02_data/18_hallucinations/01_xsum.ipynb #ac9d4162
 def faithful_by_spans(
     spans: pd.DataFrame,  # Rows of `xsum_spans`
 ) -> pd.Series:  # Index document, system
     "Share of words that no span covers whole, mean over people."
     keys = ["document", "system"]
-    shares = {key: _marked_share(part) for key, part in spans.groupby([*keys, "person"])}
+    shares = {key: marked_words(part).mean() for key, part in spans.groupby([*keys, "person"])}
     marked = pd.Series(shares).rename_axis([*keys, "person"])
     return 1 - marked.groupby(level=keys).mean()
 

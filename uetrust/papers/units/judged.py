@@ -17,7 +17,7 @@ from ...core.tables import with_interval
 from ...data.biographies import BIOGRAPHIES_AT_HAND, content_words_about
 from ...data.download import DataNotAtHand
 from ...data.faithbench import faithbench, faithbench_spans
-from ...data.hallucinations.xsum import xsum_spans
+from ...data.hallucinations.xsum import marked_words, xsum_spans
 from ...data.loaders import tofueval
 from ...data.translations import TRANSLATION_PAIRS, translations, words_of_tokens
 from ...evaluation.units import unit_table
@@ -111,12 +111,9 @@ MOST_PEOPLE = 2 / 3  # Share of the people who must mark a word of XSum for it t
 def _xsum_words():  # Columns of `word_units`
     tables = []
     for (document, system), part in xsum_spans().groupby(["document", "system"], sort=False):
-        summary, people = part["summary"].iloc[0], part["person"].nunique()
-        words, votes = summary.split(), 0
-        for _, own in part[part["type"].notna()].groupby("person"):
-            marked = _any_overlap(_places(summary, words), [*zip(own["start"], own["end"])])
-            votes = votes + np.array(marked, int)
-        wrong = np.broadcast_to(votes, len(words)) >= MOST_PEOPLE * people - 1e-9
+        words = part["summary"].iloc[0].split()
+        votes = [marked_words(own) for _, own in part.groupby("person")]
+        wrong = np.mean(votes, axis=0) >= MOST_PEOPLE - 1e-9
         about = dict(text=f"{document} {system}", source=document, right=1.0 - wrong)
         tables.append(pd.DataFrame(about | dict(position=range(len(words)), letters=list(map(len, words)))))
     return pd.concat(tables, ignore_index=True)

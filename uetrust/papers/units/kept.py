@@ -8,13 +8,11 @@ __all__ = ['FACT_METHODS', 'PROMISE_DELTA', 'shared_statements', 'bulletin_claim
            'promise_facts']
 
 # %% ../../../nbs/10_papers/10_units/05_kept.ipynb #f3292b40
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ...core.settings import root
 from ...data.biographies import BIOGRAPHIES_AT_HAND, biographies
 from ...data.bulletins import bulletins
 from ...data.checker import checked_statements, parse_summary
