@@ -52,5 +52,10 @@ def test_every_entry_says_what_it_measures_and_where_it_comes_from(name):
     assert e.summary.endswith((".", ")", "?"))
 
 
+def test_a_parent_is_a_score_of_the_same_kind():
+    for name, entry in entries().items():
+        assert not entry.parent or entries()[entry.parent].kind == entry.kind, name
+
+
 def test_the_registry_is_not_empty():
     assert "auroc" in entries()

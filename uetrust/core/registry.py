@@ -96,6 +96,7 @@ class Entry(_EntryProperties):
     cost: str = "cpu"  # 'cpu', 'gpu' or 'net'
     formula: str = ""  # What is computed, in LaTeX without dollar signs
     pitfall: str = ""  # What goes wrong in use, in a sentence or two
+    parent: str = ""  # Score that it was made to improve on; '' for none
     role: str = ""  # 'method', 'metric', 'baseline' (a yardstick, never a choice) or 'truth'; '' by its kind
     batch: Callable = None  # Batched twin: the same scores for many items at once, see `uetrust.core.run`
     tokens: Callable = None  # Scores of the single tokens of many texts, whose pool is the score of a text

@@ -181,6 +181,7 @@ def score_card(
         _parts(entry, reg),
         "**Costs** " + "; ".join(_cost(made, entry.kind) for made in required_files(name, reg)),
         f"**Pitfall** {entry.pitfall}" if entry.pitfall else "",
+        f"**Made to improve on** {entry.parent}" if entry.parent else "",
         measured_text(name, pd.read_csv(kept)) if kept.exists() else "",
         reference_text(name, json.loads(costs.read_text(encoding="utf-8"))) if costs.exists() else "",
         f"**Source** {entry.cite}",
