@@ -7,10 +7,17 @@ import pandas as pd
 import pytest
 
 from uetrust.cli.cli import main
-from uetrust.core.run import ScoreRun
+from uetrust.core.run import ScoreRun, compute_score
+from uetrust.core.segmentation import split_sentences
+from uetrust.core.settings import root
 from uetrust.data.generations import Generation
+from uetrust.models.classifiers import token_cosines
+from uetrust.models.encode import embed_texts
+from uetrust.models.load import load_model
+from uetrust.nlg.alignment import bertscore_f1
 from uetrust.scoring.units import claim_units, text_units, unit_scores
 from uetrust.statistics.scores import load_scores
+from uetrust.statistics.texts.claims import claim_entailments
 
 TEXT = "Ana Cole opened the pool. It rained. The mayor left."
 TOKENS = ["Ana", " Col", "e", " opened", " the", " pool", ".", " It", " rain", "ed", ".", " The", " mayor"]
@@ -150,3 +157,77 @@ def test_one_run_and_its_units():
     assert [len(unit.tokens) for unit in claim_units(text, ["It rained", "nothing"])] == [4, 0]
     with pytest.raises(ValueError, match="token_std is not the sum"):
         unit_scores(run, [text_units(text)], ["token_std"])
+
+
+def test_samples_are_asked_about_sentences_and_claims(replies, capsys):
+    "From the command line, with the numbers that the parts give one by one"
+    rows = [json.loads(line) for line in replies.read_text().splitlines()]
+    drawn = ["Ana Cole opened the pool. It snowed.", "It rained."]
+    rows[0]["samples"] = drawn
+    replies.write_text("\n".join(map(json.dumps, rows)))
+    names = ["claim_luq", "claim_luq_pair", "selfcheck_bertscore", "claim_pair_cosine", "selfcheck_unigram"]
+    names += ["claim_position", "msp", "claim_page_rank"]
+    table, said = scored(replies, capsys, "--unit", "sentence", "--method", *names)
+    assert list(table) == ["document", "position", "sentence", "msp", *(n for n in names if n != "msp")]
+    sentences = split_sentences(TEXT)
+    nli, encoder = (load_model(root() / "data" / "models" / name) for name in ("tiny-nli", "tiny-encoder"))
+    alone = pd.concat([claim_alone(nli, sentence, [TEXT, *drawn], sentences) for sentence in sentences])
+    for name in ("claim_luq", "claim_luq_pair", "claim_page_rank"):
+        assert table[name].tolist()[:3] == pytest.approx(alone[name].tolist(), abs=1e-5), name
+    pairs = [(sentence, *split_sentences(drawn[0])) for sentence in sentences]
+    alone = {"selfcheck_bertscore": f1_of, "claim_pair_cosine": cosine_of}
+    for name, likeness in alone.items():
+        best = [max(likeness(encoder, claim, part) for part in parts) for claim, *parts in pairs]
+        last = [likeness(encoder, claim, drawn[1]) for claim in sentences]
+        mine = 1 - (np.array(best) + last) / 2
+        assert table[name].tolist()[:3] == pytest.approx(mine.tolist(), abs=1e-5), name
+    assert table["claim_position"].tolist() == pytest.approx([1 / 3, 2 / 3, 1, 1])
+    undrawn = table.loc[3, ["claim_luq", "claim_pair_cosine", "selfcheck_unigram"]]
+    assert undrawn.isna().all()
+    assert "tiny" in said  # The small shipped models were trained on other texts
+
+
+def claim_alone(nli, claim, texts, claims):
+    "Scores of one claim by an NLI model, from a run made by hand"
+    found, _ = claim_entailments(nli, claims, [texts] * len(claims))
+    run = ScoreRun(claims, load_scores(), **found, claim_document=["a"] * len(claims))
+    values = {name: compute_score(run, name)["value"][claims.index(claim)] for name in CLAIM_METHODS}
+    return pd.DataFrame(values, index=[claim])
+
+
+CLAIM_METHODS = ("claim_luq", "claim_luq_pair", "claim_page_rank")
+
+
+def f1_of(encoder, claim, sentence):
+    "BERTScore F1 of two texts, alone"
+    return bertscore_f1(token_cosines(encoder, [(claim, sentence)])[0][0])
+
+
+def cosine_of(encoder, claim, sentence):
+    "Cosine of the embeddings of two texts, alone"
+    one, other = (embed_texts(encoder, [text])[0][0] for text in (claim, sentence))
+    return one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+
+
+def test_claims_of_a_file_without_tokens_are_scored_by_its_samples(replies, capsys):
+    row = dict(id="a", text=TEXT, samples=["It rained.", "It rained."])
+    replies.write_text(json.dumps(row))
+    claims = replies.with_name("claims.csv")
+    claims.write_text("document,claim,about\na,It rained.,\na,Ana Cole opened the pool.,Ana Cole\n")
+    table, said = scored(replies, capsys, "--claims", str(claims))
+    assert "msp" not in table and table["claim_unsupported"][0] == 0
+    assert table["claim_content_words"].tolist() == [1, 2] and "by their tokens" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--unit", "word"], "claim_luq: no sum, mean or largest of one number per token, so a word has no"),
+        (["--unit", "sentence"], "claim_luq lacks claim_nli: add a column samples"),
+        (["--explain"], "--unit sentence, or --claims FILE"),
+    ],
+)
+def test_what_a_method_of_claims_needs(replies, capsys, options, said):
+    code = main(["score", str(replies), "--method", "claim_luq", *options])
+    shown = capsys.readouterr()
+    assert said in shown.out + shown.err and code == (0 if "--explain" in options else 2)

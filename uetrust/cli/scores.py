@@ -182,7 +182,7 @@ def score_command(
     if explain:
         return _explain(given, models, out, output)
     if units != WHOLE_TEXTS:
-        return _show_units(given, units, names, models, out, output)
+        return _show_units(given, units, names, models, out, output, warns=not model)
     scores = _compute_scores(given.texts, names, models, " ".join(dtype), tokenizer, debug)
     notes = _score_notes(scores, given, named=any(names.values()))
     _show_scores(scores, given, notes + ([] if model else _domain_warning(scores, given)), out, output)
@@ -258,7 +258,7 @@ def _printed_with_notes(scores, notes, output):
     return True
 
 # %% ../../nbs/13_cli/08_scores.ipynb #1c3bba03
-def _show_units(given, units, names, models, out, output):
+def _show_units(given, units, names, models, out, output, warns):
     "Write and print scores of sentences, words or claims, one row per unit."
     from uetrust.core.tables import read_table
     from uetrust.scoring.units import score_units
@@ -272,6 +272,7 @@ def _show_units(given, units, names, models, out, output):
     found = score_units(given.texts, units.unit, claims, methods, units.pool, models)
     write_out(found.table, out)
     notes = [f"note: {note}" for note in found.notes] + _truncated_notes(found.truncated)
+    notes += _domain_warning(found, given) if warns else []
     if not _printed_with_notes(found.table, notes, output):
         _print_units(found, given, out)
         _print_lines(notes)

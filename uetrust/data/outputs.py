@@ -68,6 +68,7 @@ class _OutputRecord:
     item: str = None  # Question to the system: its id, or the source of a row without an id
     others: list = None  # Texts of the other systems for the same item; None when each item occurs once
     problems: list = field(default_factory=list)  # `Problem` of fields
+    claim: dict = None  # Statistics of one claim of the text, see `uetrust.scoring.units`
     rows: int = 1  # Number of records of the file that it was made of
 
 # %% ../../nbs/02_data/14_outputs.ipynb #190ac042-1

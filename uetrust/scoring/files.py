@@ -66,6 +66,7 @@ _HAS = dict(
     sample_logprobs=lambda record: bool(record.samples) and all(text.logprobs for text in record.samples),
     sample_tokens=lambda record: bool(record.samples) and all(text.tokens for text in record.samples),
     systems=lambda record: record.others is not None,
+    claim=lambda record: record.claim is not None,
 )  # Field of a file -> whether a record has it
 
 # %% ../../nbs/09_scoring/08_files.ipynb #6c58de3c
@@ -100,6 +101,11 @@ _GIVEN = dict(
     ),
     answer=_Given("", lambda record: record.text.text),
     other_texts=_Given("systems", lambda record: record.others),
+    claim_texts=_Given("claim samples", lambda record: record.claim["claim_texts"]),
+    **{
+        name: _Given("claim", lambda record, name=name: record.claim[name])
+        for name in ("claim", "claim_about", "claim_index", "claim_count", "claim_document")
+    },
 )  # Statistic -> how it is read from a record
 
 # %% ../../nbs/09_scoring/08_files.ipynb #3eb42adc
@@ -108,6 +114,8 @@ _INPUTS = dict(
     source=_GIVEN["source"],
     samples=_GIVEN["sample_texts"],
     other_texts=_GIVEN["other_texts"],
+    claim=_GIVEN["claim"],
+    claim_texts=_GIVEN["claim_texts"],
     alternatives=_Given("tokens top_logprobs", lambda record: _alternatives(record.text)),
     variants=_Given("tokens logprobs", lambda record: _variants(record.text)),
     sample_variants=_Given(
@@ -242,6 +250,7 @@ def _format_remedy(part, outputs):
         source="add the sources: --data FILE with id and source",
         references="add a column reference",
         systems="make one table with a row for each id and system: columns id, system and text",
+        claim="score its sentences or claims: --unit sentence, or --claims FILE",
     )
     return OUTPUT_FORMATS[outputs.format].remedies.get(part) or known.get(part, f"add {part} to the file")
 

@@ -28,6 +28,8 @@ INPUTS = dict(
     variants="the text whole, and without each of its tokens",
     sample_variants="the same of each drawn text",
     other_texts="what other systems say of the same source",
+    claim="a claim or sentence of the text",
+    claim_texts="the text of the claim, then the texts drawn for the same source",
 )  # Input -> what it is
 
 # %% ../../nbs/08_statistics/02_entry.ipynb #a1d0697d

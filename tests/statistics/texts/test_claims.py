@@ -9,22 +9,24 @@ from uetrust.models.classifiers import entailment_logits
 from uetrust.scoring.methods import bank_methods
 from uetrust.statistics.entry import STATISTICS
 from uetrust.statistics.scores import load_scores
-from uetrust.statistics.texts.claims import claim_entailments
+from uetrust.statistics.texts.claims import CLAIM_STATISTICS, claim_entailments
 
 reg = load_scores()
+ENTRIES = ("claims", "claim_entailments", "claim_bertscores", "claim_cosines")
 OF_CLAIMS = {name for name in reg.of("ue") if "claim" in " ".join(required_inputs(name, reg))}
 
 
 def test_methods_of_claims_need_what_the_entry_names_and_no_bank_has_it():
     assert len(OF_CLAIMS) == 20 and {"claim_luq", "claim_page_rank", "selfcheck_unigram"} <= OF_CLAIMS
-    given = set(STATISTICS["claims"].gives)
-    assert set().union(*(required_inputs(name, reg) for name in OF_CLAIMS)) == given
+    assert set().union(*(required_inputs(name, reg) for name in OF_CLAIMS)) == CLAIM_STATISTICS
+    assert CLAIM_STATISTICS == {name for entry in ENTRIES for name in STATISTICS[entry].gives}
     assert not OF_CLAIMS & set(bank_methods(reg))
-    assert not STATISTICS["claims"].stored and "ScoreRun" in STATISTICS["claims"].remedy
+    for entry in ENTRIES:
+        assert not STATISTICS[entry].stored and "score FILE --claims" in STATISTICS[entry].remedy
 
 
 def test_its_example_goes_from_sure_to_doubtful():
-    sure, doubtful = (STATISTICS["claims"].toy(doubt) for doubt in (0, 1))
+    sure, doubtful = (STATISTICS["claim_entailments"].toy(doubt) for doubt in (0, 1))
     assert (sure["claim_nli"].argmax(1) == 2).all()
     assert (doubtful["claim_nli"].argmax(1)[1:] == 0).all()
 
