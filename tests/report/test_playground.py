@@ -374,6 +374,7 @@ def test_a_link_restores_the_state(watched, site):
     link, before = page.get_by_text("Link to this state").get_attribute("href"), shown(page)
     assert "draw=1" in link and address(page).endswith(link)
     page.get_by_role("link", name="Long texts").click()
+    page.wait_for_selector("text=Long texts >> nth=1")
     assert "correlation of metric and truth" in shown(page)
     page.go_back()
     page.wait_for_selector("text=A heat map of nothing >> nth=1")

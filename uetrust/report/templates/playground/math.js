@@ -253,6 +253,14 @@ export function auroc(quality, uncertainty) { // Quality 0 or 1: a 0 should be l
   return auc(q.map((v) => (v >= 1 ? 0 : 1)), u);
 }
 
+export function withinAuroc(quality, uncertainty, document) { // Mean over the texts that have both labels
+  const parts = new Map();
+  document.forEach((name, i) => parts.set(name, [...(parts.get(name) ?? []), i]));
+  const found = [...parts.values()].map((part) => auroc(part.map((i) => quality[i]), part.map((i) => uncertainty[i])));
+  const known = found.filter((value) => !Number.isNaN(value));
+  return { value: known.length ? mean(known) : NaN, texts: known.length };
+}
+
 export function pearson(x, y) {
   const mx = mean(x), my = mean(y);
   const joint = sum(Array.from(x, (v, i) => (v - mx) * (y[i] - my)));

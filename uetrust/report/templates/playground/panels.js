@@ -254,7 +254,26 @@ function thresholds({ n, separation, shift, good, draw }) {
   return { numbers, says, shown: figure(says, plot.plot, ...histogram(plot, bad, limits, "bad see-through"), ...histogram(plot, fine, limits, "method see-through"), ...cut, legend([["bad", "bad texts"], ["method", "good texts"], ["ink", "threshold"]])) };
 }
 
-// 7 Noise
+// 7 Claims
+function units({ n, claims, spread, between, within, draw }) {
+  const rng = new RandomState(draw), all = n * claims, at = Array.from({ length: all }, (_, i) => Math.floor(i / claims));
+  const hard = rng.randn(n), own = rng.randn(all), doubt = rng.randn(all);
+  const right = at.map((t, i) => Number(spread * hard[t] + own[i] < 0.8));
+  const uncertainty = at.map((t, i) => between * hard[t] + within * own[i] + doubt[i]);
+  const byText = (x) => hard.map((_, t) => mean(x.slice(t * claims, (t + 1) * claims))), inside = withinAuroc(right, uncertainty, at);
+  const numbers = {
+    "2 AUROC - 1 over all claims": 2 * auroc(right, uncertainty) - 1, "2 AUROC - 1 within a text": 2 * inside.value - 1,
+    "PRR of texts by their mean": prr(byText(right), byText(uncertainty)).value,
+    "texts with right and wrong claims": inside.texts, "wrong claims in per cent": 100 * (1 - mean(right)),
+  };
+  const [pooled, within_, across] = Object.values(numbers);
+  const says = `Over all ${all} claims 2 AUROC \u2212 1 is ${digits(pooled, 2)}. Within a text it is ${digits(within_, 2)}, a mean over ` +
+    `the ${inside.texts} texts that have right and wrong claims.`;
+  const rows = [["over all claims", pooled, "oracle"], ["within a text", within_, "method"], ["between texts", across, "bad"]];
+  return { numbers, says, shown: bars(says, rows, { limits: [-1, 1], unit: "2 AUROC \u2212 1, PRR" }) };
+}
+
+// 8 Noise
 function noise({ n, methods, metrics, shared, draw }) {
   const rng = new RandomState(draw), common = rng.randn(n), table = (k) => {
     const all = rng.randn(n * k);
@@ -289,7 +308,7 @@ function heatMap(says, values, nullSd) {
   return figure(says, found);
 }
 
-// 8 Own file
+// 9 Own file
 export function parseTable(text, name) { // {columns, rows}: rows hold text, numbers and nulls
   if (/\.(jsonl|ndjson)$/i.test(name)) return parseJsonLines(text);
   const rows = parseDelimited(text.replace(/^\ufeff/, ""), /\.tsv$/i.test(name) ? "\t" : ",");
@@ -361,7 +380,7 @@ function own(state, { table }) {
   return { numbers, says, shown };
 }
 
-export const DRAW = { drag, definitions, ties, chance, length, thresholds, noise, own };
+export const DRAW = { drag, definitions, ties, chance, length, thresholds, units, noise, own };
 
 // State and its link
 export function complete(panel, given = {}) { // Every control, inside its limits
