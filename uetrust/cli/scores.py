@@ -261,21 +261,31 @@ def _printed_with_notes(scores, notes, output):
 def _show_units(given, units, names, models, out, output, warns):
     "Write and print scores of sentences, words or claims, one row per unit."
     from uetrust.core.tables import read_table
+    from uetrust.scoring.bank_units import spelled_bank
     from uetrust.scoring.units import score_units
 
-    if given.is_bank:
-        raise ValueError("a bank holds numbers of tokens without their spelling: name a file of outputs")
     if names["metrics"]:
         raise ValueError("--metric judges whole texts: leave it out, or --unit, --claims and --pool")
     methods = None if names["methods"] == "all" else names["methods"]
     claims = units.claims and read_table(units.claims, names=("document", "id", "sample", "claim"))
-    found = score_units(given.texts, units.unit, claims, methods, units.pool, models)
+    written_by, texts = models.pop("generator", None), given.texts
+    if given.is_bank:
+        texts = spelled_bank(given.texts.folder, written_by)
+    found = score_units(texts, units.unit, claims, methods, units.pool, models)
     write_out(found.table, out)
     notes = [f"note: {note}" for note in found.notes] + _truncated_notes(found.truncated)
-    notes += _domain_warning(found, given) if warns else []
+    notes += _unit_warning(found, given) if warns else []
     if not _printed_with_notes(found.table, notes, output):
         _print_units(found, given, out)
         _print_lines(notes)
+
+# %% ../../nbs/13_cli/08_scores.ipynb #4822f5a7
+def _unit_warning(found, given):  # Methods that pool numbers of a bank use what its own models computed
+    from uetrust.core.registry import reg
+    from uetrust.scoring.score import DOMAIN_WARNING, rests_on_models
+
+    computed = [name for name in found.names if not (given.is_bank and reg[name].pool)]
+    return [f"warning: {DOMAIN_WARNING}"] if rests_on_models(computed) else []
 
 
 def _print_units(found, given, out):  # Means by method, and the units that the first method trusts least

@@ -304,10 +304,17 @@ class _FileRecords:
             scores,
             cut={},
             cut_texts={name: texts for name, texts in scores.cut_texts.items() if name in names},
-            truncated=truncated_methods(self.outputs, names),
+            truncated=self.truncated(names),
             notes=[*self.outputs.notes, *scores.notes, *_sentence_notes(self.outputs, names)],
             given=_given(self.outputs, set(names)),
         )
+
+    def truncated(
+        self,
+        names,  # Names of scores
+    ) -> dict:  # Score -> number of likeliest tokens
+        "Scores whose entropies rest on the likeliest tokens, and how many these are."
+        return truncated_methods(self.outputs, names)
 
 # %% ../../nbs/09_scoring/08_files.ipynb #6aea7c65
 @dataclass(frozen=True, eq=False)

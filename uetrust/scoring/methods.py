@@ -221,6 +221,13 @@ class _StoredTexts:
         "Texts in the form that `compute_metrics` reads."
         return greedy_texts(self.folder, self.samples)
 
+    def truncated(
+        self,
+        names,  # Names of scores
+    ) -> dict:  # Score -> number of likeliest tokens
+        "Scores whose entropies rest on the likeliest tokens, and how many these are."
+        return _truncated_entropies(self.folder, names, self.reg)
+
 # %% ../../nbs/09_scoring/01_methods.ipynb #2d134ed2
 @dataclass(frozen=True, eq=False)
 class BankTexts(_StoredTexts):
@@ -244,8 +251,7 @@ class BankTexts(_StoredTexts):
         labels = {key: self._manifest["about"][key] for key in ("dataset", "generator")}
         table = scores.table.assign(**labels)[[*labels, *scores.table]]
         notes = [*scores.notes, *_cut_notes(self.folder, scores.names, self.reg)]
-        truncated = _truncated_entropies(self.folder, scores.names, self.reg)
-        return replace(scores, table=table, notes=notes, truncated=truncated)
+        return replace(scores, table=table, notes=notes, truncated=self.truncated(scores.names))
 
     def available(
         self,

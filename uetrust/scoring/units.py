@@ -19,7 +19,7 @@ from ..core.checks import Undefined, preview
 from ..core.run import Ragged, ScoreRun, lay_out
 from ..core.segmentation import split_sentences
 from ..data.generations import Generation, tokens_of_parts
-from .files import FileTexts, truncated_methods
+from .files import FileTexts
 from .methods import statistics_needed
 from .score import score_texts
 from ..statistics.scores import load_scores
@@ -196,14 +196,15 @@ def _unit_methods(names, texts, unit, models, reg):
             f"Methods that score a {unit} are {preview(possible)}"
         )
     as_claims = _with_claims(texts, [(record.id, {}) for record in texts.outputs.records])
-    known = [has for has, _ in as_claims.available(models)]
+    known = [has for has, _ in (*texts.available(models), *as_claims.available(models))]
     wanted = names or possible
     found = [name for name in wanted if any(statistics_needed([name]) <= has for has in known)]
     nothing = all(reg[name].role == "baseline" for name in found)
     if lost := [name for name in names or wanted[:nothing] if name not in found]:
         needs = sorted(statistics_needed(lost[:1]))
-        absent = [need for need in needs if not all(need in has for has in known)]
-        raise ValueError(f"{lost[0]} lacks {preview(absent)}: {as_claims.remedy(absent[0], models)}")
+        absent = [need for need in needs if not any(need in has for has in known)] or needs
+        remedy = (as_claims if {*needs} & CLAIM_STATISTICS else texts).remedy(absent[0], models)
+        raise ValueError(f"{lost[0]} lacks {preview(absent)}: {remedy}")
     return found
 
 # %% ../../nbs/09_scoring/14_units.ipynb #71b24ea0
@@ -284,7 +285,7 @@ def _pooled_scores(texts, unit, claims, names, pool, models, errors):
 
 # %% ../../nbs/09_scoring/14_units.ipynb #2676b1ff
 def score_units(
-    texts: FileTexts,  # Texts of a file
+    texts: FileTexts,  # Texts of a file, or of a bank from `uetrust.scoring.bank_units.spelled_bank`
     unit: str = "sentence",  # 'sentence', 'word' or 'text'; claims are given instead
     claims: pd.DataFrame = None,  # Claims of the texts: document, claim, and columns that are kept
     methods: list = None,  # Names of methods; all that have what they need when None
@@ -307,4 +308,4 @@ def score_units(
     if asked:
         columns, why = _asked_samples(table, texts, asked, models, errors)
         table, notes = pd.concat([table, columns], axis=1), notes + why
-    return UnitScores(table, names, truncated_methods(texts.outputs, names), notes)
+    return UnitScores(table, names, texts.truncated(names), notes)

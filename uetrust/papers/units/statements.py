@@ -28,6 +28,7 @@ from ...evaluation.units import unit_table
 from ...generation.bank import bank_provenance, bank_row, fill_bank, read_bank
 from ...generation.decoding import settings_to_record
 from ..bulletins.inputs import of_bank, readable_bank, truth_banks
+from ...scoring.bank_units import spelled_text
 from ...scoring.generators import BankPlan
 from ...scoring.units import TextUnit, text_units, unit_scores
 from ...statistics.generator import get_pass
@@ -50,11 +51,6 @@ def statement_units(
     return units, [not errors for _, _, errors in statements]
 
 # %% ../../../nbs/10_papers/10_units/01_statements.ipynb #57a70008
-def _decoded(tokenizer, text, ids):  # A text with the spelling of each of its tokens
-    special = set(tokenizer.all_special_ids)
-    return Generation(text, tokens=["</s>" if i in special else tokenizer.decode([i]) for i in ids])
-
-
 def _methods(run):  # Those whose score of a text is pooled over tokens, by their own definition
     pooled = [name for name, entry in load_scores().of("ue").items() if entry.pool]
     return [name for name in pooled if not run.lacks(name) and not name.endswith("_he2024")]
@@ -63,7 +59,7 @@ def _methods(run):  # Those whose score of a text is pooled over tokens, by thei
 def statement_scores(
     folder,  # Bank with token statistics
     world: pd.DataFrame,  # Its bulletins, from `uetrust.data.bulletins.bulletins`
-    tokenizer,  # Of the model that read the texts
+    model,  # `Model` that read the texts
 ) -> pd.DataFrame:  # document, position, text, right, words, and a column per method
     "Scores of the statements of the greedy texts of a bank, one row per statement; larger is less certain."
     texts = _greedy(folder)
@@ -71,7 +67,7 @@ def statement_scores(
     for run in score_runs(folder, reg=load_scores()):
         units, right = [], []
         for name, ids in zip(run.samples, run["greedy_ids"]):
-            text = _decoded(tokenizer, texts[name], ids)
+            text = spelled_text(model, texts[name], ids)
             found, truth = statement_units(text, rows.at[name, "facts"], rows.at[name, "main"])
             units.append(found)
             right += truth
@@ -159,7 +155,7 @@ def read_versions(
         texts = _bank_of(versions, Path(folder) / "texts", decoding)
         jobs = [(Path(folder) / name, get_pass(name), name) for name in _READ_PASSES]
         compute_together(jobs, texts, versions, model, decoding, progress=False)
-        found = statement_scores(folder, versions, model.tokenizer)
+        found = statement_scores(folder, versions, model)
     own = versions.set_index("id")
     found.insert(1, "wrong", found["document"].map(own["wrong"]))
     return found.assign(document=found["document"].map(own["document"]))
@@ -230,8 +226,8 @@ def bank_statements(
 
         _, split, n, _ = named_samples(filled.data)
         world = bulletins(split, n)
-        tokenizer = load_model(resolve_checkpoint(filled.generator.read_by)).tokenizer
-        return Scores(statement_scores(filled.folder, world, tokenizer))
+        model = load_model(resolve_checkpoint(filled.generator.read_by))
+        return Scores(statement_scores(filled.folder, world, model))
 
     return of_bank(plan, "statements", make, _CODE).table
 
