@@ -9169,6 +9169,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'uetrust.ue.density._distance_formula': ( '03_ue/density.html#_distance_formula',
                                                                               'uetrust/ue/density.py'),
                                     'uetrust.ue.density._distances': ('03_ue/density.html#_distances', 'uetrust/ue/density.py'),
+                                    'uetrust.ue.density._kernel': ('03_ue/density.html#_kernel', 'uetrust/ue/density.py'),
                                     'uetrust.ue.density._robust_distances': ( '03_ue/density.html#_robust_distances',
                                                                               'uetrust/ue/density.py'),
                                     'uetrust.ue.density._robust_fit': ('03_ue/density.html#_robust_fit', 'uetrust/ue/density.py'),

@@ -323,14 +323,16 @@ def _differences(distance: np.ndarray, background: np.ndarray):
     return distance - background
 
 # %% ../../nbs/03_ue/03_density.ipynb #2822c58b
-def _similarities(states, pca):  # Similarity to each training text, shape [N,n]
-    known = pca.X_fit_
-    squares = states @ (-2 * known.T)  # Becomes the squared distances, then the similarities, in place
-    squares += (states * states).sum(1)[:, None]
-    squares += (known * known).sum(1)
-    np.maximum(squares, 0, out=squares)
-    squares *= -pca.gamma_
-    return np.exp(squares, out=squares)
+def _kernel(known, gamma):  # Matrix from a state, its squared length and 1 to -gamma d^2, shape [D+2,n]
+    squares = (known * known).sum(1)
+    return -gamma * np.vstack([-2 * known.T, np.ones(len(known)), squares])
+
+
+def _similarities(states, kernel):  # Similarity to each training text, shape [N,n]
+    squares = (states * states).sum(1, keepdims=True)
+    logs = np.hstack([states, squares, np.ones_like(squares)]) @ kernel
+    np.minimum(logs, 0, out=logs)
+    return np.exp(logs, out=logs)
 
 
 def _robust_fit(components):  # Minimum covariance determinant, of the smallest part that has one
@@ -354,11 +356,17 @@ YOO2022 = (
 class _RobustFit(NamedTuple):
     "A robust fit to states"
 
-    pca: object  # Kernel PCA
-    mcd: object  # Minimum covariance determinant of its components
-    typical: np.ndarray  # Mean similarity of each training text to all, shape [n]
+    kernel: np.ndarray  # From a state to its distances from the training texts, see `_kernel`
+    weights: np.ndarray  # From similarities to components of unit covariance, shape [n,C]
+    centre: np.ndarray  # Robust mean of these components, shape [C]
 
 # %% ../../nbs/03_ue/03_density.ipynb #b7983c41
+def _scaled_vectors(pca):  # Matrix from similarities to components, shape [n,C]
+    vectors, sizes = pca.eigenvectors_, np.sqrt(pca.eigenvalues_)
+    scaled = np.divide(vectors, sizes, out=np.zeros_like(vectors), where=sizes > 0)
+    return scaled - scaled.mean(0)  # Cheaper than to centre each row of similarities
+
+
 @stat(unit="a fit", cite=YOO2022)
 def train_robust(
     train_states: np.ndarray,  # States of training texts, shape [n,D]; singular for n up to 100
@@ -368,16 +376,15 @@ def train_robust(
 
     states = _training_states(train_states).astype(float)
     pca = KernelPCA(100, kernel="rbf", random_state=42).fit(states)
-    return _RobustFit(pca, _robust_fit(pca.transform(states)), _similarities(states, pca).mean(0))
+    robust, vectors = _robust_fit(pca.transform(states)), _scaled_vectors(pca)
+    sizes, axes = np.linalg.eigh(robust.get_precision())
+    whiten = axes * np.sqrt(np.maximum(sizes, 0))
+    kernel = _kernel(states, pca.gamma_)
+    location = _similarities(states, kernel).mean(0) @ vectors + robust.location_
+    return _RobustFit(kernel, vectors @ whiten, location @ whiten)
 
 # %% ../../nbs/03_ue/03_density.ipynb #2822c58b-1
 STATES_AT_A_TIME = 256  # Few enough for their similarities to fit into the cache of the processor
-
-
-def _scaled_vectors(pca):  # Matrix from similarities to components, shape [n,C]
-    vectors, sizes = pca.eigenvectors_, np.sqrt(pca.eigenvalues_)
-    scaled = np.divide(vectors, sizes, out=np.zeros_like(vectors), where=sizes > 0)
-    return scaled - scaled.mean(0)  # Cheaper than to centre each row of similarities
 
 
 @stat(unit="squared standard deviations", cite=YOO2022)
@@ -386,14 +393,13 @@ def robust_distance(
     train_robust: _RobustFit,  # Fit to the training texts
 ) -> list:  # N numbers; the same for all far outside, where all similarities are 0
     "Squared robust distance from the training texts after kernel PCA."
-    states, (pca, mcd, typical) = _states(greedy_state), train_robust
-    vectors, out = _scaled_vectors(pca), np.full(len(states), np.nan)
+    states, out = _states(greedy_state), np.full(len(greedy_state), np.nan)
     finite = np.flatnonzero(np.isfinite(states).all(1))
     for i in range(0, len(finite), STATES_AT_A_TIME):
         some = finite[i : i + STATES_AT_A_TIME]
-        similar = _similarities(states[some].astype(float), pca)
-        centred = similar @ vectors - (typical @ vectors + mcd.location_)
-        out[some] = ((centred @ mcd.get_precision()) * centred).sum(1)
+        similar = _similarities(states[some].astype(float), train_robust.kernel)
+        away = similar @ train_robust.weights - train_robust.centre
+        out[some] = (away * away).sum(1)
     return out.tolist()
 
 # %% ../../nbs/03_ue/03_density.ipynb #2822c58b-2
