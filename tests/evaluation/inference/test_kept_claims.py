@@ -122,12 +122,12 @@ def test_methods_are_sorted_by_what_they_keep_and_near_ties_have_no_winner():
     assert found["kept"].is_monotonic_decreasing and found["method"][2] == "noise"
     assert found["verdict"].tolist() == [
         "first, but not beyond noise",
-        "cannot be told from the best",
+        "no clear difference from the first",
         "keeps less",
     ]
     first, second = found["method"][:2]
     said = kept_sentence(found)
-    assert said.startswith(f"At equal risk no method keeps most beyond noise: {first} (") and second in said
+    assert said.startswith(f"At equal risk no method clearly keeps most: {first} (") and second in said
     assert said.endswith(f"cannot be told apart. Less is kept by noise ({found['kept'][2]:.0%}).")
     two = refined(df, "noise", "good", alpha=0.2, draws=200).methods
     assert kept_sentence(two).startswith("At equal risk good (") and kept_sentence(two[:1]) == ""

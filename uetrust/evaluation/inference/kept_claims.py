@@ -148,7 +148,7 @@ def _ranking(names, values, shares):  # Methods by the share that they keep, fro
     table |= dict(zip(("behind_lo", "behind_hi"), np.quantile(behind, [tail, 1 - tail], axis=0)))
     less = table["behind_lo"] > 0
     table["behind_lo"][0] = table["behind_hi"][0] = np.nan  # Not compared with itself
-    verdict = np.where(less, "keeps less", "cannot be told from the best")
+    verdict = np.where(less, "keeps less", "no clear difference from the first")
     first = "keeps most" if less[1:].all() else "first, but not beyond noise"
     return pd.DataFrame(table).assign(verdict=[first, *verdict[1:]])
 
@@ -221,7 +221,7 @@ def kept_sentence(
     near, far = ([name for name, one in zip(shown, less) if one == flag] for flag in (False, True))
     rest = f" Less is kept by {preview(far)}." * bool(far)
     if len(near) > 1:
-        return f"At equal risk no method keeps most beyond noise: {preview(near)} cannot be told apart.{rest}"
+        return f"At equal risk no method clearly keeps most: {preview(near)} do not differ beyond noise.{rest}"
     return f"At equal risk {near[0]} keeps the most claims.{rest}"
 
 # %% ../../../nbs/04_evaluation/15_inference/10_kept_claims.ipynb #f36a60a7
