@@ -128,7 +128,7 @@ def test_methods_are_sorted_by_what_they_keep_and_near_ties_have_no_winner():
     first, second = found["method"][:2]
     said = kept_sentence(found)
     assert said.startswith(f"At equal risk no method clearly keeps most: {first} (") and second in said
-    assert said.endswith(f"cannot be told apart. Less is kept by noise ({found['kept'][2]:.0%}).")
+    assert said.endswith(f"do not differ beyond noise. Less is kept by noise ({found['kept'][2]:.0%}).")
     two = refined(df, "noise", "good", alpha=0.2, draws=200).methods
     assert kept_sentence(two).startswith("At equal risk good (") and kept_sentence(two[:1]) == ""
     assert two["verdict"].tolist() == ["keeps most", "keeps less"]
