@@ -221,7 +221,9 @@ def kept_sentence(
     near, far = ([name for name, one in zip(shown, less) if one == flag] for flag in (False, True))
     rest = f" Less is kept by {preview(far)}." * bool(far)
     if len(near) > 1:
-        return f"At equal risk no method clearly keeps most: {preview(near)} do not differ beyond noise.{rest}"
+        return (
+            f"At equal risk no method clearly keeps most: {preview(near)} do not differ beyond noise.{rest}"
+        )
     return f"At equal risk {near[0]} keeps the most claims.{rest}"
 
 # %% ../../../nbs/04_evaluation/15_inference/10_kept_claims.ipynb #f36a60a7
