@@ -69,7 +69,13 @@ check: $(VENV)/.ready ## What CI runs: export in sync, notebooks clean and execu
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 
-setup: $(VENV)/.ready ## Make the environment (implied by the others)
+setup: $(VENV)/.ready hooks ## Make the environment (implied by the others), and have git store notebooks clean
+
+# git keeps its settings outside the files, so a clone has no filter yet; pictures get the size of the stored ones
+hooks: | $(VENV)/.ready
+	if git rev-parse --git-dir > /dev/null 2>&1; then git config filter.notebook.clean '$(PY) scripts/nbs.py clean'; fi
+	mkdir -p $(VENV)/etc/ipython
+	cp scripts/ipython_kernel_config.json $(VENV)/etc/ipython/
 
 nbs: $(VENV)/.ready ## Export, execute, clean and stamp all notebooks in place
 	$(PY) scripts/nbs.py run
@@ -124,9 +130,13 @@ screenshots: $(VENV)/.ready ## Take the pictures of the site that the documentat
 slides: $(VENV)/.ready ## Write slides of all lessons, one HTML file each that needs no network, into runs/slides
 	$(VENV)/bin/uetrust slides
 
-lab: $(VENV)/.ready ## Open JupyterLab on trusted notebooks
+course: $(VENV)/.ready ## Write one zip to teach with: lessons, slides, exams and data for students, keys apart; SEED=N chooses the exams
+	$(PY) scripts/course.py $(SEED)
+
+# with the backend of the other targets a notebook shows no figure
+lab: $(VENV)/.ready hooks ## Open JupyterLab on trusted notebooks
 	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
-	$(VENV)/bin/jupyter lab nbs
+	env -u MPLBACKEND $(VENV)/bin/jupyter lab nbs
 
 bench: $(VENV)/.ready $(if $(filter-out $(SIMULATED),$(or $(PART),all)),runs/.bench/.ready) ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics; PART=coverage, guarantee, power, dose or level simulates anew
 	$(PY) -m uetrust.dev.bench $(PART)
@@ -177,4 +187,4 @@ runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -type f -not -name '*.pyc') $$(find data/published data/models data/judges -type f)
 
 FORCE:
-.PHONY: help smollm2 smollm2-people reproduce test test-all profiles zoo alone faults mutants check setup nbs models stored cards docs browser screenshots slides world smollm2-scores lab bench lock clean FORCE
+.PHONY: help smollm2 smollm2-people reproduce test test-all profiles zoo alone faults mutants check setup hooks nbs models stored cards docs browser screenshots slides course world smollm2-scores lab bench lock clean FORCE

@@ -1,6 +1,7 @@
 """nbs.py run [NB...]    export, execute in place, clean, stamp; without a name all but the experiments
 nbs.py pages [PROFILE]   give the experiment notebooks the outputs of a finished run of PROFILE (demo)
 nbs.py answers           list in data/answers.csv what the experiments answer
+nbs.py clean [NB...]     take out what opening and Run All leave behind; without a name from stdin to stdout
 nbs.py check             export in sync, clean, executed, small cells, headings, links and answers fine
 """
 
@@ -45,9 +46,12 @@ def read(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def written(nb):
+    return json.dumps(nb, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
 def write(path, nb):
-    text = json.dumps(nb, indent=1, sort_keys=True, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_text(written(nb), encoding="utf-8")
 
 
 def cells(nb, kind):
@@ -88,6 +92,36 @@ def run(names):
         sh("nbdev-test", "--save", "--n-workers", "0", path)
         stamp(path)
         nbdev_clean(fname=path)
+
+
+# What git stores
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def cleaned(nb):
+    "A notebook without counts, times, the state of widgets and what an editor notes about its kernel"
+    from nbdev.clean import clean_nb
+    from nbdev.config import get_config
+
+    rules = get_config(path=ROOT)
+    clean_nb(
+        nb,
+        allowed_metadata_keys=list(rules.allowed_metadata_keys),
+        allowed_cell_metadata_keys=list(rules.allowed_cell_metadata_keys),
+    )
+    nb["metadata"].pop("widgets", None)
+    for output in (output for cell in nb["cells"] for output in cell.get("outputs", [])):
+        output.get("data", {}).pop(WIDGET, None)
+    return nb
+
+
+def clean(names):
+    "Clean notebooks in place, or the one that git sends"
+    for path in map(Path, names):
+        write(path, cleaned(read(path)))
+    if not names:
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        sys.stdout.write(written(cleaned(json.load(sys.stdin))))
 
 
 # Outputs of experiments
@@ -259,6 +293,7 @@ if __name__ == "__main__":
     command, *rest = sys.argv[1:] or ["help"]
     commands = {
         "run": lambda: run(rest),
+        "clean": lambda: clean(rest),
         "pages": lambda: pages(*rest),
         "answers": lambda: print(ANSWERS.write_text(answers(), encoding="utf-8"), "characters"),
         "check": check,

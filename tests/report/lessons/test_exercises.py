@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from uetrust.report.lessons import exercises
 from uetrust.report.lessons.exercises import check
 
 
@@ -36,3 +37,11 @@ def test_every_sentence_quotes_as_much_of_a_long_answer():
     quoted = [re.search("'(.*)'", text)[1] for text in (nearly, wrong, word)]
     assert len(set(map(len, quoted))) == 1 and len(quoted[0]) < len(expected)
     assert expected.startswith(quoted[0]) and expected[::-1].startswith(quoted[1]) and quoted[2] == quoted[0]
+
+
+def test_without_the_key_an_answer_is_not_checked(tmp_path, monkeypatch):
+    "As in the students' part of the course, and in an installed package"
+    monkeypatch.setattr(exercises, "root", lambda: tmp_path)
+    key = exercises.expected("a_longer_answer", 1)
+    assert check(0.6, *key) == check("x", *key) == "Not checked: this copy has no key. Your lecturer has it."
+    assert check(None, *key).startswith("No answer yet")
