@@ -1,5 +1,6 @@
 """What holds for the project as a whole: imports, registry, citation, nothing of one machine in the files."""
 
+import json
 import re
 import subprocess
 import sys
@@ -105,6 +106,35 @@ def test_the_five_papers_are_cited():
     )
     printed = (ROOT / "data" / "published" / "README.md").read_text()
     assert [r["title"] for r in refs if r["title"].lower() not in printed.lower()] == []
+
+
+def test_the_metadata_of_the_archive_are_those_of_the_citation_file():
+    c, archive = cff(), json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    shared = dict(
+        title="title", upload_type="type", description="abstract", keywords="keywords", notes="message"
+    )
+    shared |= dict(version="version", license="license", creators="authors")
+    assert {ours: archive.pop(ours) for ours in shared} == {ours: c[name] for ours, name in shared.items()}
+    assert archive.pop("publication_date") == str(c["date-released"])
+    related = archive.pop("related_identifiers")
+    assert [one["identifier"] for one in related] == [paper["url"] for paper in c["references"]]
+    assert {(one["relation"], one["scheme"]) for one in related} == {("cites", "url")}
+    assert archive == dict(access_right="open", language="eng")
+
+
+def test_the_bibtex_entry_is_the_same_wherever_it_is_shown(capsys):
+    from uetrust.cli.cli import main
+
+    c = cff()
+    (author,) = [author["name"] for author in c["authors"]]
+    fields = dict(
+        title=c["title"], author=f"{{{author}}}", year=c["date-released"].year, version=c["version"]
+    )
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    entry = f"@software{{uetrust,\n{lines}\n}}\n"
+    assert main(["--cite"]) == 0
+    assert capsys.readouterr().out == entry
+    assert f"```bibtex\n{entry}```" in (ROOT / "README.md").read_text()
 
 
 def test_one_version_everywhere():

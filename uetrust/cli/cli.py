@@ -14,8 +14,15 @@ from .command import APP, run_app
 from ..core.settings import ONE_THREAD
 
 # %% ../../nbs/13_cli/10_cli.ipynb #1a139ac4
+def _print_bibtex():
+    from uetrust.report.site.write import bibtex
+
+    print(bibtex())
+
+
 if "--install-completion" not in APP:  # Where the cell is run again
     APP.register_install_completion_command(help="Complete subcommands, options and choices in your shell.")
+    APP.command(_print_bibtex, name="--cite", help="BibTeX entry by which to cite this program.")
 
 
 def main(

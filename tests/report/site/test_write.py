@@ -12,7 +12,15 @@ from uetrust.cli import cli  # noqa: F401 -- registers the subcommands
 from uetrust.cli.command import APP
 from uetrust.papers.deviations.register import deviation_counts, deviations
 from uetrust.report.site.questions import SITE_QUESTIONS
-from uetrust.report.site.write import GROUPS, MENU, _grouped_chapters, _menu, _neighbours, write_report
+from uetrust.report.site.write import (
+    GROUPS,
+    MENU,
+    _grouped_chapters,
+    _menu,
+    _neighbours,
+    bibtex,
+    write_report,
+)
 
 
 # The pages
@@ -130,6 +138,10 @@ def test_every_command_of_the_quick_starts_is_one_that_the_parser_takes(site):
     assert len(commands) >= 8
     for line in commands:
         APP.parse_args(shlex.split(line)[1:], exit_on_error=False, print_error=False)
+
+
+def test_the_page_says_how_to_cite(site):
+    assert f">{bibtex()}</pre>" in (site / "start.html").read_text()
 
 
 def test_the_same_report_twice_is_the_same(site, tmp_path):
