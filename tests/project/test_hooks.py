@@ -110,3 +110,11 @@ def test_the_hooks_before_a_commit_are_local_and_do_the_same(tmp_path):
     assert python == ".venv/bin/python"
     subprocess.run([sys.executable, *words, tmp_path / "page.ipynb"], cwd=ROOT, check=True)
     assert (tmp_path / "page.ipynb").read_bytes() == (ROOT / LESSON).read_bytes()
+
+
+def test_jupyterlab_starts_with_the_hooks_and_with_figures(clone):
+    "The backend that make sets for its other targets shows none in a notebook"
+    env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
+    make = ["make", "-n", "-o", ".venv/.ready", "lab"]
+    said = subprocess.run(make, cwd=clone, capture_output=True, text=True, check=True, env=env).stdout
+    assert "git config filter.notebook.clean" in said and "env -u MPLBACKEND .venv/bin/jupyter lab" in said
