@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 import time
+import tomllib
 from functools import cache
 from html.parser import HTMLParser
 from io import BytesIO
@@ -22,6 +23,7 @@ from types import MappingProxyType
 import nbformat
 from nbformat.v4 import new_markdown_cell
 
+from uetrust import __version__
 from uetrust.core.docstrings import described
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -468,6 +470,27 @@ def entries(nb, path):
     return found
 
 
+def repository():
+    "Address of the public repository, the entry Repository below [project.urls]; '' while there is none"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project.get("urls", {}).get("Repository", "").rstrip("/")
+
+
+def in_colab(path):
+    "Link that opens a lesson in Colab, and the cell that has to run first there; '' without a repository"
+    address = repository()
+    if path.parts[0] != "lessons" or not address.startswith("https://github.com/"):
+        return ""
+    name, tag = address.removeprefix("https://github.com/"), f"v{__version__}"
+    colab = f"https://colab.research.google.com/github/{name}/blob/{tag}/nbs/{path.as_posix()}"
+    first = (
+        f"!git clone -q --depth 1 --branch {tag} {address} project && pip install -q ./project\n"
+        f"%cd project/nbs/{path.parent.as_posix()}"
+    )
+    link = f'<p><a href="{html.escape(colab)}">Open in Colab</a>. Run this in a new first cell there:</p>'
+    return f"{link}<pre tabindex=0>{html.escape(first)}</pre>"
+
+
 def documentation(nbs):
     "(File -> what its page shows, files that come along, links that lead nowhere) of the notebooks"
     books = {path: nbformat.read(nbs / path, 4) for path in pages(nbs)}
@@ -475,7 +498,8 @@ def documentation(nbs):
     known, found = {path: title_and_lead(nb) for path, nb in books.items()}, {}
     for path, nb in books.items():
         found[path] = dict(title=known[path][0], entries=entries(nb, path))
-        found[path]["body"] = writer.page(convert(nb, names, path), path)
+        body = writer.page(convert(nb, names, path), path)
+        found[path]["body"] = body.replace("<h2", in_colab(path) + "<h2", 1)
     for name, paths in groups:
         lessons = paths[0].parts[0] == "lessons"
         up = (f"{'lessons' if lessons else 'documentation'}.html#{slug(name)}", name)

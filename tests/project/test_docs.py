@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
+import uetrust
 from tests.helpers.paths import ROOT
 
 spec = importlib.util.spec_from_file_location("build_docs", ROOT / "scripts" / "build_docs.py")
@@ -419,3 +420,22 @@ def test_a_link_in_a_table_that_a_page_computes_is_a_link_of_the_page(tmp_path, 
     pages, _, dead = docs.documentation(write(tmp_path, index=front, **{"01_core__01_half": LIBRARY}))
     assert bool(dead) != exists
     assert ('href="01_core/01_half.html"' in pages["introduction.html"]["body"]) == exists
+
+
+def test_a_lesson_opens_in_colab_once_the_project_has_a_public_address(tmp_path, monkeypatch):
+    "The address stands in pyproject.toml alone; without one there is no link, and no notebook is changed"
+    lesson = book(text("# Lesson\n> A lesson."), text("## A part"))
+    nbs = write(tmp_path, index=book(text("# Front\n> First page.")), lessons__1_basics__01_one=lesson)
+    project = tmp_path / "pyproject.toml"
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
+
+    def body(urls):
+        project.write_text(f"[project]\nname = 'x'\n{urls}")
+        return docs.documentation(nbs)[0]["lessons/1_basics/01_one.html"]["body"]
+
+    assert "olab" not in body("")
+    shown = body("[project.urls]\nRepository = 'https://github.com/some/one/'\n")
+    here = f"github/some/one/blob/v{uetrust.__version__}/nbs/lessons/1_basics/01_one.ipynb"
+    assert f'href="https://colab.research.google.com/{here}"' in shown
+    assert "git clone -q --depth 1" in shown and "https://github.com/some/one project" in shown
+    assert shown.index("olab") < shown.index("<h2")
