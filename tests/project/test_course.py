@@ -18,6 +18,8 @@ from uetrust.report.lessons.exam import exam_markdown
 from uetrust.report.lessons.exercises import NO_ANSWER
 from uetrust.report.lessons.slides import lesson_notebooks
 
+pytestmark = pytest.mark.long
+
 NAME = f"uetrust-course-{__version__}"
 MADE = ROOT / "runs" / "course" / f"{NAME}.zip"
 UV = Path(sys.executable).parent / "uv"
@@ -65,7 +67,6 @@ def texts(folder):
     return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in found}
 
 
-@pytest.mark.long
 def test_the_same_checkout_gives_the_same_bytes(course, tmp_path):
     spec = importlib.util.spec_from_file_location("course", ROOT / "scripts" / "course.py")
     script = importlib.util.module_from_spec(spec)
@@ -78,7 +79,6 @@ def test_the_same_checkout_gives_the_same_bytes(course, tmp_path):
     assert MADE.stat().st_size < MOST_BYTES
 
 
-@pytest.mark.long
 def test_every_lesson_is_there_with_its_slides_and_its_row_in_the_readme(course):
     readme = (course / "README.md").read_text()
     rows = dict(re.findall(r"\]\((students/nbs/lessons/\S+)\) \| (\d+) \|", readme))
@@ -92,7 +92,6 @@ def test_every_lesson_is_there_with_its_slides_and_its_row_in_the_readme(course)
     assert f"pip install '{wheel.name}'" in to_students and "{" not in readme + to_students
 
 
-@pytest.mark.long
 def test_every_link_of_the_course_leads_to_a_file_of_it(course):
     dead = []
     for name, text in texts(course).items():
@@ -106,7 +105,6 @@ def test_every_link_of_the_course_leads_to_a_file_of_it(course):
     assert dead == []
 
 
-@pytest.mark.long
 def test_no_answer_stands_in_the_students_part(course):
     students = texts(course / "students")
     key = list(csv.DictReader((ROOT / "data" / "exercises.csv").read_text().splitlines()))
@@ -129,7 +127,6 @@ def test_no_answer_stands_in_the_students_part(course):
         assert not is_number or row["expected"] not in asked, row
 
 
-@pytest.mark.long
 def test_an_exam_and_its_key_are_apart_and_the_seed_is_not_told(course):
     assert {path.name for path in (course / "exams").iterdir()} == {f"exam-{letter}.md" for letter in "abc"}
     for i, letter in enumerate("abc"):
@@ -191,7 +188,6 @@ def run(course, tmp_path_factory):
     return run
 
 
-@pytest.mark.long
 def test_a_lesson_of_each_chapter_runs_offline_and_is_checked_once_the_key_is_there(course, run):
     given = run(*[f"{name}=12345" for name in LESSONS])
     assert [said[0] for said in given] == ["Not checked: this copy has no key. Your lecturer has it."] * 3
