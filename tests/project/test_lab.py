@@ -73,6 +73,7 @@ def lab(tmp_path_factory):
     config.write_text('{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}')
     env = {f"JUPYTER_{kind.upper()}_DIR": str(home / kind) for kind in ("config", "data", "runtime")}
     env |= dict(IPYTHONDIR=str(home / "ipython"), PYTHONPATH=str(work), JUPYTER_PLATFORM_DIRS="1")
+    env["MPLBACKEND"] = ""  # As `make lab` has it: the kernel chooses the one that shows figures
     options = [f"--IdentityProvider.token={token}", "--port=0", "--no-browser", "--allow-root"]
     command = [sys.executable, "-m", "jupyterlab", *options, "--LabApp.expose_app_in_browser=True"]
     with open(work.parent / "log", "w") as log:
