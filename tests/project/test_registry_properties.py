@@ -137,6 +137,8 @@ def item(rng, t, K=4, L=5):
         greedy_renyi=-2 * np.log(like),
         greedy_fisher_rao=2 / np.pi * np.arccos(like),
         greedy_dominant=p[steps, y],
+        greedy_logit=10 + logp[steps, y],
+        sample_logit=[10 + logp[steps, x] for x in ids[1:]],
         processed_logp=np.where(steps > 0, logp[steps, y], 0),
         processed_entropy=np.where(steps > 0, entropy(p), 0),
         processed_finite=np.where(steps > 0, V, 1),

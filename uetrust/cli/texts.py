@@ -43,7 +43,7 @@ from uetrust.cli.command import (
     refuse_typed,
 )
 
-PASS_NAMES = "conditional hidden vocabulary processed mc_dropout unconditional sample_hidden".split()
+PASS_NAMES = "conditional hidden vocabulary processed mc_dropout unconditional sample_hidden raw_logits".split()
 STAGE_NAMES = ("texts", "passes", "comparisons", "metrics")
 StageNames = Annotated[list[Literal[STAGE_NAMES]], SEVERAL]
 

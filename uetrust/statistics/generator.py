@@ -44,6 +44,7 @@ PASSES = dict(
     mc_dropout=ForwardPass(members=10),
     unconditional=ForwardPass(after="nothing"),
     sample_hidden=ForwardPass(("sample",), hidden=("decoder_last",)),
+    raw_logits=ForwardPass(("greedy", "sample"), extra_stats=("logit",)),
 )
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #424b1139
@@ -167,6 +168,14 @@ _of_generator(
     "1 text read by the generator",
     bytes_per_token=27 + 40,
     greedy=_prefixed("self_certainty renyi fisher_rao dominant allowed", "greedy_"),
+)
+_of_generator(
+    "raw_logits",
+    "logit per token",
+    "1+K texts read by the generator",
+    bytes_per_token=27 + 8,
+    greedy=_prefixed("logit", "greedy_"),
+    sample=_prefixed("logit", "sample_"),
 )
 _of_generator(
     "hidden", "state, [D]", "1 text read by the generator", greedy=dict(decoder_mean="greedy_state")

@@ -447,6 +447,7 @@ def fisher_rao(
         "All words of the vocabulary weigh the same, so the many unlikely words decide. "
         "One allowed word of probability 0 makes it minus infinity."
     ),
+    parent="perplexity",
 )
 def self_certainty(
     greedy_self_certainty: np.ndarray,  # KL(uniform, p) of each step over allowed tokens, shape [L]
@@ -466,6 +467,7 @@ def self_certainty(
         "Which words are dominant depends on two thresholds for the gap to the next word. "
         "Where several words are dominant, a summary made of any of them scores as certain."
     ),
+    parent="perplexity",
 )
 def boosted_prob(
     greedy_dominant: np.ndarray,  # Mass of the dominant words if the written one is among them, shape [L]
