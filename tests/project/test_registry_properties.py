@@ -309,6 +309,7 @@ OF_SAMPLES = dict(
     other_texts=0,
     other_vectors=1,
     sample_logp=0,
+    sample_logit=0,
     sample_special=0,
     sample_relevance=0,
     nli_sentences=0,
@@ -422,6 +423,7 @@ IMPOSSIBLE = (
     "processed_logp",
     "unconditional_logp",
     "sample_logp",
+    "sample_logit",
     "member_logp",
     "beam_member_logp",
 )

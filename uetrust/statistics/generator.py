@@ -170,14 +170,6 @@ _of_generator(
     greedy=_prefixed("self_certainty renyi fisher_rao dominant allowed", "greedy_"),
 )
 _of_generator(
-    "raw_logits",
-    "logit per token",
-    "1+K texts read by the generator",
-    bytes_per_token=27 + 8,
-    greedy=_prefixed("logit", "greedy_"),
-    sample=_prefixed("logit", "sample_"),
-)
-_of_generator(
     "hidden", "state, [D]", "1 text read by the generator", greedy=dict(decoder_mean="greedy_state")
 )
 _of_generator(
@@ -229,6 +221,14 @@ _of_generator(
     "state, [D]",
     "K texts read by the generator",
     sample=dict(decoder_last="sample_states"),
+)
+_of_generator(
+    "raw_logits",
+    "logit per token",
+    "1+K texts read by the generator",
+    bytes_per_token=27 + 8,
+    greedy=_prefixed("logit", "greedy_"),
+    sample=_prefixed("logit", "sample_"),
 )
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #13a37c16

@@ -201,10 +201,9 @@ def stored_sets(
             continue
         table = stored_reader_scores(name)
         scores = table.drop(columns=["document", "system"])
-        first = judged.loc[scores.index, judged.columns[0]]
-        found[f"{name}, {judged.columns[0]}"] = ComparedTexts(
-            first, scores, name + " " + table["document"].astype(str)
-        )
+        quality = "consistency" if "consistency" in judged else judged.columns[0]
+        document = name + " " + table["document"].astype(str)
+        found[f"{name}, {quality}"] = ComparedTexts(judged.loc[scores.index, quality], scores, document)
     return found, missing
 
 # %% ../../../nbs/10_papers/11_improvements/01_parents.ipynb #36a5594a
@@ -230,7 +229,7 @@ class ImprovementFacts(NamedTuple):
         "Methods whose difference may be chance."
         return self.methods - len(self.better) - len(self.worse)
 
-
+# %% ../../../nbs/10_papers/11_improvements/01_parents.ipynb #c6cd1659
 def improvement_facts(
     means: pd.DataFrame,  # From `mean_differences`, or rows of one set from `differences_from_parents`
 ) -> ImprovementFacts:

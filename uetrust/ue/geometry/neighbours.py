@@ -92,7 +92,6 @@ def _snnes(similarity: np.ndarray, tau=1.0):
         "The value depends on K."
     ),
     parent="semantic_entropy",
-    not_monotone="likelier samples weigh more, and they may be the ones that are alone",
 )
 def wsnne(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
@@ -137,7 +136,7 @@ def semantic_volume(
         raise ValueError("an embedding is all zeros: the encoder gave nothing for a text")
     return float(_volumes_of_unit((drawn / length)[None], eps)[0])
 
-
+# %% ../../../nbs/03_ue/18_geometry/01_neighbours.ipynb #e22fd7e9
 def _volumes_of_unit(drawn, eps):  # Unit vectors, shape [n,K,D]
     return np.linalg.slogdet(drawn @ drawn.swapaxes(1, 2) + eps * np.eye(drawn.shape[1]))[1]
 
