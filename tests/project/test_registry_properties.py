@@ -142,6 +142,7 @@ def item(rng, t, K=4, L=5):
         processed_logp=np.where(steps > 0, logp[steps, y], 0),
         processed_entropy=np.where(steps > 0, entropy(p), 0),
         processed_finite=np.where(steps > 0, V, 1),
+        context_divergence=(1 - t) * np.log(2) * np.ones(L),
         unconditional_logp=np.log(rng.dirichlet(np.ones(V)))[y],
         sample_logp=[logp[steps, x] for x in ids[1:]],
         sample_special=[x == END for x in ids[1:]],

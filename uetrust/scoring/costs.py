@@ -272,7 +272,7 @@ def _pass_texts(name, samples, members, beams):
         return 1 + samples
     if name in drawn:
         return samples
-    return dict(mc_dropout=10, beams=beams * members).get(name, 1)
+    return dict(mc_dropout=10, reliance=2, beams=beams * members).get(name, 1)
 
 # %% ../../nbs/09_scoring/09_costs.ipynb #2a3fa32f-3
 def generator_costs(

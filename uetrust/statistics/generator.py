@@ -98,6 +98,7 @@ _KEYS = dict(  # Entry -> key of settings.ini that makes it, where no command of
     attention="passes",
     attention_max="passes",
     focus="passes",
+    reliance="passes",
     beams="passes",
     asked="p_true",
     elicited="elicit",
@@ -222,6 +223,8 @@ _of_generator(
     "K texts read by the generator",
     sample=dict(decoder_last="sample_states"),
 )
+
+# %% ../../nbs/08_statistics/04_generator.ipynb #cc303d10
 _of_generator(
     "raw_logits",
     "logit per token",
@@ -229,6 +232,13 @@ _of_generator(
     bytes_per_token=27 + 8,
     greedy=_prefixed("logit", "greedy_"),
     sample=_prefixed("logit", "sample_"),
+)
+_of_generator(
+    "reliance",
+    "nats per token",
+    "2 texts read by the generator, with and without the source",
+    bytes_per_token=8,
+    greedy=dict(divergence="context_divergence"),
 )
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #13a37c16
