@@ -62,6 +62,19 @@ def test_what_is_better_is_found_and_what_is_not_is_not():
     assert (facts.better, facts.worse) == ([], ["kle"])
 
 
+def test_sets_of_the_same_documents_have_correlated_errors():
+    "Twice the same set says no more than once; sets of other documents say more"
+    one, other = texts(), texts(1)
+    alone = pa.mean_differences(*pa.differences_from_parents(dict(a=one)), ["a"]).set_index("method")
+    same = pa.mean_differences(*pa.differences_from_parents(dict(a=one, b=one)), ["a", "b"])
+    columns = ["difference", "lo", "hi"]
+    pd.testing.assert_frame_equal(same.set_index("method")[columns], alone[columns])
+    apart = other._replace(document="other " + other.document.astype(str))
+    more = pa.mean_differences(*pa.differences_from_parents(dict(a=one, b=apart)), ["a", "b"])
+    width = (more["hi"] - more["lo"]).to_numpy() / (alone["hi"] - alone["lo"])[more["method"]]
+    assert (width < 0.85).all() and (more["sets"] == 2).all()
+
+
 def test_methods_that_are_no_better_are_rarely_called_so():
     "The level of the joint test: 5 % of studies in which no method differs"
     found = [

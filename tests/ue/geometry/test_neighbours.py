@@ -41,6 +41,11 @@ def test_with_clusters_for_similarities_snne_counts_them():
     assert counted == pytest.approx(value("discrete_semantic_entropy", clusters=clusters))
 
 
+def test_samples_that_are_impossible_have_no_weights():
+    with pytest.raises(Undefined, match="every sample has probability 0"):
+        wsnne(np.full(5, -np.inf), similarity(0))
+
+
 def test_snne_of_texts():
     assert value("snne", sample_texts=TEXTS) < value("snne", sample_texts=["a b", "c d", "e f", "g h"])
     with pytest.raises(Undefined, match="at least 2 samples, got 1"):
