@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from ...core.registry import reg
-from ...core.roles import role_of
 from ...core.scores import wide_table
 from ...data.download import DataNotAtHand
 from uetrust.evaluation.cells import (
