@@ -890,6 +890,25 @@ def test_numbers_over_the_vocabulary_are_those_of_the_peers(oracle):
     assert seen == 48
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_logit_is_that_of_the_network(kind):
+    "The one of the written token, before the softmax: also under the rules of the generation config"
+    model = toy(kind)
+    for scored, processed, (prefix, text) in zip(
+        score_tokens(model, PAIRS[:4], extra_stats=("logit",)),
+        score_tokens(model, PAIRS[:4], extra_stats=("logit",), logits="processed"),
+        PAIRS,
+    ):
+        prompt, ids, *_ = forward.build_input(model, prefix, text)
+        plain = forward._plain_logits(model, prompt, ids).detach()
+        own = plain[np.arange(len(ids)), list(ids)]
+        assert scored.extra_stats["logit"] == pytest.approx(own.numpy(), abs=1e-5)
+        normal = plain.logsumexp(1).numpy()
+        assert scored.extra_stats["logit"] - normal == pytest.approx(scored.logp, abs=1e-5)
+        forced = processed.extra_stats["logit"] == 0
+        assert processed.extra_stats["logit"][~forced] == pytest.approx(own.numpy()[~forced], abs=1e-5)
+
+
 def test_further_numbers_come_with_each_text_and_not_with_members():
     model = toy("bart")
     plain, wide = (

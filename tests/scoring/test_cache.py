@@ -5,6 +5,7 @@ import re
 import pandas as pd
 import pytest
 
+from tests.helpers.paths import ROOT
 from uetrust.core.scores import Scores
 from uetrust.core.settings import root
 from uetrust.core.store import shard_provenance, value_digest
@@ -95,6 +96,8 @@ def test_the_code_has_a_fingerprint_with_the_modules_that_are_named(tmp_path):
     assert cache.code_hash() == cache.code_hash() != cache.code_hash("scoring.cache")
     with pytest.raises(LookupError, match="no file of the package is called scoring/cash.py$"):
         cache.code_hash("scoring.cash")
+    wing = {file.relative_to(ROOT / "uetrust").as_posix() for file in cache.code_files("ue.*")}
+    assert {"ue/semantic.py", "ue/geometry/graphs.py"} <= wing and "scoring/cache.py" not in wing
 
 
 NOT_IN_A_NUMBER = {

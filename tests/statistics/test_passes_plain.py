@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from scipy.spatial.distance import jensenshannon
 
 from tests.helpers.prompted import THREE, D, asked_of, kind_of, plain
 from tests.helpers.writers import tiny
@@ -12,6 +13,7 @@ from uetrust.core.settings import root
 from uetrust.data.datasets import load_samples
 from uetrust.generation.bank import read_bank
 from uetrust.generation.local import fill_local_bank
+from uetrust.models.forward import build_input
 from uetrust.models.load import load_model
 from uetrust.statistics.generator import PASSES
 from uetrust.statistics.passes import (
@@ -19,6 +21,7 @@ from uetrust.statistics.passes import (
     compute_focus,
     compute_keywords,
     compute_likelihoods,
+    compute_reliance,
     focus_surprisal_topk,
     inverse_document_frequency,
     keyword_mask,
@@ -106,6 +109,17 @@ def test_focus_is_the_doubt_about_whole_rows(written, tmp_path):
     for source, text in kind_of(bank, "greedy").iterrows():
         want = focus_surprisal_full(plain(model, asked[source], text["ids"])[0], np.array(text["ids"]), idf)
         np.testing.assert_allclose(got.at[source, "focus_surprisal"], want, rtol=1e-3)
+
+
+def test_reliance_is_the_divergence_of_whole_rows(written, tmp_path):
+    _, model, bank = written
+    got = read_statistics(compute_reliance(tmp_path / "x", bank, THREE, model, D, progress=False))
+    got, asked, alone = got.set_index("sample"), asked_of(model), build_input(model, "", [5]).prompt
+    for source, text in kind_of(bank, "greedy").iterrows():
+        rows = [np.exp(plain(model, prompt, text["ids"])[0]) for prompt in (asked[source], alone)]
+        want = jensenshannon(*rows, axis=1) ** 2
+        np.testing.assert_allclose(got.at[source, "divergence"], want, atol=1e-5)
+        assert (got.at[source, "divergence"] > 0.01).any()
 
 
 def test_doubt_does_not_exist_where_no_word_is_likely():

@@ -297,6 +297,7 @@ def test_no_input_is_changed_and_float32_is_summed_in_float64():
         greedy_logp=-np.ones(9, "float32") / 3,
         greedy_entropy=np.ones(9),
         unconditional_logp=-np.ones(9),
+        context_divergence=np.ones(9) / 3,
         processed_logp=-np.ones(9),
         processed_entropy=np.ones(9),
         processed_finite=np.full(9, 5),
@@ -317,7 +318,7 @@ def test_no_input_is_changed_and_float32_is_summed_in_float64():
     }
     for entry in mine.values():
         assert type(entry.fn(**{key: inputs[key] for key in entry.needs})) is float
-    assert len(mine) == 16 and all(np.array_equal(inputs[key], before[key]) for key in inputs)
+    assert len(mine) == 17 and all(np.array_equal(inputs[key], before[key]) for key in inputs)
     assert msp(inputs["greedy_logp"]) == float(np.float32(1) / np.float32(3)) * 9
 
 
@@ -344,6 +345,7 @@ def text_item(length, seed, samples=3):
     return dict(
         greedy_logp=-rng.exponential(size=length),
         unconditional_logp=-rng.exponential(size=length),
+        context_divergence=rng.random(length),
         processed_logp=-rng.exponential(size=length),
         processed_entropy=rng.random(length),
         processed_finite=rng.integers(1, 9, length),

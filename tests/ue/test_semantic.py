@@ -86,6 +86,20 @@ def test_the_entropy_of_frequencies_is_the_discrete_one(case):
                 method(ids)
 
 
+def test_semantic_energy_adds_the_logits_of_the_cluster_of_the_text():
+    "As the authors' cal_flow: minus the summed mean logits of a cluster, here over the number of texts"
+    rng = np.random.default_rng(0)
+    logits = [rng.normal(20, 5, n) for n in (4, 3, 6, 2)]
+    nli = np.zeros((4, 4, 3))
+    nli[..., 1] = 1
+    for i, j in ((0, 1), (1, 0), (0, 2), (3, 0)):  # Sample 1 both ways; 2 and 3 one way each
+        nli[i, j] = 0, 0, 1
+    want = -(logits[0].mean() + logits[1].mean()) / 4
+    assert sm.semantic_energy(logits[0], logits[1:], nli) == pytest.approx(want)
+    with pytest.raises(Undefined, match="needs texts with tokens"):
+        sm.semantic_energy(np.zeros(0), logits[1:], nli)
+
+
 @named("nli_graph")
 def test_semantic_density_is_that_of_lm_polygraph(case):
     inputs, _, total = item(case)

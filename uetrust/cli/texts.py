@@ -43,7 +43,10 @@ from uetrust.cli.command import (
     refuse_typed,
 )
 
-PASS_NAMES = "conditional hidden vocabulary processed mc_dropout unconditional sample_hidden".split()
+# %% ../../nbs/13_cli/07_texts.ipynb #7b168c5d
+PASS_NAMES = (
+    "conditional hidden vocabulary processed mc_dropout unconditional sample_hidden raw_logits".split()
+)
 STAGE_NAMES = ("texts", "passes", "comparisons", "metrics")
 StageNames = Annotated[list[Literal[STAGE_NAMES]], SEVERAL]
 

@@ -37,6 +37,7 @@ def _token_stats(
     tokens: torch.Tensor,  # Token of the text in each row, shape [N]
     topk: int = 0,  # Number of the most probable tokens to keep
     extra_stats: tuple = (),  # Names of further statistics, from `EXTRA_TOKEN_STATS`
+    logits: torch.Tensor = None,  # Before normalisation, shape [N, V]; `log_probs` when None
     # logp [N] and entropy [N] in nats, top_ids and top_logp [N, k], and each of `extra_stats` [N]
 ) -> dict[str, torch.Tensor]:
     "Log-probability, entropy, most probable tokens and further statistics of rows over the vocabulary."
@@ -49,7 +50,8 @@ def _token_stats(
         top_ids=top.indices,
         top_logp=top.values,
     )
-    return kept | {name: EXTRA_TOKEN_STATS[name](log_probs.double(), tokens) for name in extra_stats}
+    rows = dict.fromkeys(extra_stats, log_probs) | ({} if logits is None else dict(logit=logits))
+    return kept | {name: EXTRA_TOKEN_STATS[name](rows[name].double(), tokens) for name in extra_stats}
 
 # %% ../../nbs/05_models/02_forward.ipynb #d1ba13ba
 def _row_allowed_tokens(
@@ -105,13 +107,22 @@ def _row_boosted_probability(
     return torch.where(inside, probs.cumsum(1).gather(1, last), own)[:, 0]
 
 
-# Functions of (log-probabilities [N, V], tokens [N]) that return an array [N]
+def _row_logit(
+    logits,  # Shape [N, V]
+    tokens,  # Token of the text in each row, shape [N]
+):  # Shape [N]
+    "Logit of the written token."
+    return logits.gather(1, tokens[:, None])[:, 0]
+
+
+# Functions of (log-probabilities [N, V], for logit the logits; tokens [N]) that return an array [N]
 EXTRA_TOKEN_STATS = {
     "self_certainty": _row_self_certainty,
     "renyi": _row_renyi_divergence,
     "fisher_rao": _row_fisher_rao_distance,
     "dominant": _row_boosted_probability,
     "allowed": _row_allowed_tokens,
+    "logit": _row_logit,
 }
 
 # %% ../../nbs/05_models/02_forward.ipynb #d8f08214
@@ -556,12 +567,14 @@ def _network_stats(model, states, tokens, chunk, requests):
             rows, own = request.share(where)
             if request.tokens is not None and not len(rows):
                 continue
+            given = request.rules(logits[rows], own) if request.rules else logits[rows]
             if request.rules:
-                log_probs = request.rules(logits[rows], own).log_softmax(1)
+                log_probs = given.log_softmax(1)
             else:
                 raw = logits.log_softmax(1) if raw is None else raw
                 log_probs = raw[rows]
-            parts.append(_token_stats(log_probs, tokens[where][rows], request.topk, request.extra_stats))
+            kept = request.topk, request.extra_stats
+            parts.append(_token_stats(log_probs, tokens[where][rows], *kept, given))
     return [_concatenated(parts) for parts in found]
 
 # %% ../../nbs/05_models/02_forward.ipynb #fb63818d

@@ -125,7 +125,8 @@ def code_files(
 ) -> list:  # Paths, sorted
     "Files of `HASHED_CODE` and of further modules; a module without a file is an error."
     package = Path(uetrust.__file__).parent
-    patterns = (*HASHED_CODE, *(f"{module.replace('.', '/')}.py" for module in more))
+    named = (module.replace(".", "/").replace("/*", "/**/*") for module in more)
+    patterns = (*HASHED_CODE, *(f"{name}.py" for name in named))
     files = {pattern: list(package.glob(pattern)) for pattern in patterns}
     if absent := [pattern for pattern, found in files.items() if not found]:
         raise LookupError(f"no file of the package is called {preview(absent)}")

@@ -267,12 +267,12 @@ def dataset_lengths(
 # %% ../../nbs/09_scoring/09_costs.ipynb #2a3fa32f-2
 def _pass_texts(name, samples, members, beams):
     "Number of texts that a pass reads after each source."
-    both, drawn = ("conditional", "processed"), ("sample_hidden",)
+    both, drawn = ("conditional", "processed", "raw_logits"), ("sample_hidden",)
     if name in both:
         return 1 + samples
     if name in drawn:
         return samples
-    return dict(mc_dropout=10, beams=beams * members).get(name, 1)
+    return dict(mc_dropout=10, reliance=2, beams=beams * members).get(name, 1)
 
 # %% ../../nbs/09_scoring/09_costs.ipynb #2a3fa32f-3
 def generator_costs(
@@ -383,7 +383,7 @@ def stored_bytes(
         sentences=12 * samples * max(lengths.summary / SENTENCE_TOKENS, 1),
         embeddings=4 * (encoder.width if encoder else 0) * texts,
     )
-    many = {"texts", "conditional", "processed"}
+    many = {"texts", "conditional", "processed", "raw_logits"}
     per_token = {
         name: STATISTICS[name].bytes_per_token * lengths.summary * (texts if name in many else 1)
         for name in stages

@@ -61,6 +61,7 @@ def check_prompt(
 GENERATOR_PASSES = (
     *PASSES,
     *ATTENTION_STATISTICS,
+    "reliance",
     "focus",
     "beams",
 )  # Passes of a checkpoint over its own texts; each is an entry of `STATISTICS`

@@ -237,7 +237,12 @@ def _density_states(job, what, data, model, run):
 def _pass(name, job, given, run):
     "One forward pass of `uetrust.scoring.generators.GENERATOR_PASSES` over the texts of a bank."
     from uetrust.statistics.beams import compute_beams
-    from uetrust.statistics.passes import compute_attention, compute_focus, compute_likelihoods
+    from uetrust.statistics.passes import (
+        compute_attention,
+        compute_focus,
+        compute_likelihoods,
+        compute_reliance,
+    )
 
     generator = job.generator
     decoding = generator.decoding
@@ -245,6 +250,8 @@ def _pass(name, job, given, run):
         compute_likelihoods(*given, PASSES[name], decoding, name, **run.share)
     elif name in ATTENTION_STATISTICS:
         compute_attention(*given, decoding, name, **run.share)
+    elif name == "reliance":
+        compute_reliance(*given, decoding, **run.share)
     elif name == "beams":
         compute_beams(*given, decoding, members=generator.beam_members, batch=generator.batch, **run.share)
     elif not job.train:

@@ -44,6 +44,7 @@ PASSES = dict(
     mc_dropout=ForwardPass(members=10),
     unconditional=ForwardPass(after="nothing"),
     sample_hidden=ForwardPass(("sample",), hidden=("decoder_last",)),
+    raw_logits=ForwardPass(("greedy", "sample"), extra_stats=("logit",)),
 )
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #424b1139
@@ -97,6 +98,7 @@ _KEYS = dict(  # Entry -> key of settings.ini that makes it, where no command of
     attention="passes",
     attention_max="passes",
     focus="passes",
+    reliance="passes",
     beams="passes",
     asked="p_true",
     elicited="elicit",
@@ -220,6 +222,23 @@ _of_generator(
     "state, [D]",
     "K texts read by the generator",
     sample=dict(decoder_last="sample_states"),
+)
+
+# %% ../../nbs/08_statistics/04_generator.ipynb #cc303d10
+_of_generator(
+    "raw_logits",
+    "logit per token",
+    "1+K texts read by the generator",
+    bytes_per_token=27 + 8,
+    greedy=_prefixed("logit", "greedy_"),
+    sample=_prefixed("logit", "sample_"),
+)
+_of_generator(
+    "reliance",
+    "nats per token",
+    "2 texts read by the generator, with and without the source",
+    bytes_per_token=8,
+    greedy=dict(divergence="context_divergence"),
 )
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #13a37c16

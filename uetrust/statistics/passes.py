@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['model_provenance', 'prompt_record', 'check_sources', 'is_own_bank', 'compute_together', 'compute_likelihoods',
            'reference_bank', 'compute_attention', 'inverse_document_frequency', 'focus_surprisal_topk', 'compute_focus',
-           'spacy_keyword_tagger', 'keyword_mask', 'compute_keywords']
+           'jensen_shannon', 'compute_reliance', 'spacy_keyword_tagger', 'keyword_mask', 'compute_keywords']
 
 # %% ../../nbs/08_statistics/06_passes.ipynb #67413de3
 from dataclasses import asdict
@@ -313,6 +313,54 @@ def compute_focus(
         documents=value_digest(list(documents)),
         **prompt_record(model, resolved),
     )
+    return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
+
+# %% ../../nbs/08_statistics/06_passes.ipynb #1fd8aaaa
+def jensen_shannon(
+    first: np.ndarray,  # log p, shape [...,V]
+    second: np.ndarray,  # log p, shape [...,V]
+) -> np.ndarray:  # Nats, from 0 to log 2, shape [...]
+    "Jensen-Shannon divergence of two distributions."
+    mean = np.logaddexp(first, second) - np.log(2)
+
+    def from_mean(logp):
+        return (np.exp(logp) * np.where(np.isneginf(logp), 0.0, logp - mean)).sum(-1)
+
+    with np.errstate(invalid="ignore"):
+        return np.maximum((from_mean(first) + from_mean(second)) / 2, 0.0)
+
+# %% ../../nbs/08_statistics/06_passes.ipynb #7adf8605
+def _whole_rows(reading):  # Log-probabilities of all words in the order of their ids, shape [L,V]
+    rows = np.empty(reading.top_logp.shape)
+    np.put_along_axis(rows, reading.top_ids, reading.top_logp, 1)
+    return rows
+
+
+def compute_reliance(
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources: id, source
+    model: Model,  # The model that wrote the texts
+    settings: Decoding,  # How prompts are made
+    worker: tuple = (0, 1),  # This is worker i of n
+    progress: bool = True,  # Show sources done and time left
+    **options,  # batch_tokens and chunk of `score_tokens`
+) -> Path:  # The folder; columns sample, kind, k, divergence [L]
+    "Compute and store how far the distribution of each greedy token moves when the prompt is removed."
+    resolved, sources, own = _inputs(model, bank, samples, settings)
+    options |= dict(topk=model.text_config.vocab_size)
+
+    def divergence(prefix, text):  # One text at a time, as whole rows of the vocabulary are large
+        pairs = [(prefix, text)], [("", text)]
+        (asked,), (alone,) = (score_tokens(model, pair, Layout(eos=not own), **options) for pair in pairs)
+        n = min(len(asked.ids), len(alone.ids))
+        return jensen_shannon(_whole_rows(asked)[:n], _whole_rows(alone)[:n])
+
+    def make(rows):
+        pairs = _prefix_text_pairs(model, rows, sources, ForwardPass(), resolved, own)
+        return [_key(row) | dict(divergence=divergence(*pair)) for row, pair in zip(rows.itertuples(), pairs)]
+
+    about = model_provenance(model, "reliance", own=own, **prompt_record(model, resolved))
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
 
 # %% ../../nbs/08_statistics/06_passes.ipynb #2f5c177d

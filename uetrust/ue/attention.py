@@ -70,6 +70,7 @@ VAZHENTSEV2025 = "Vazhentsev et al. 2025, RAUQ, eq. 1-4, https://arxiv.org/abs/2
         "It needs attention maps, which fast attention kernels do not compute, so it costs another "
         "pass with a slow kernel. The weight was tuned on other tasks."
     ),
+    parent="perplexity",
 )
 def rauq(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
@@ -89,6 +90,7 @@ def rauq(
         "The user must decide whether a model counts as instruction-tuned, and the two weights give "
         "different ranks."
     ),
+    parent="perplexity",
 )
 def rauq_instruct(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
@@ -107,6 +109,7 @@ def rauq_instruct(
         "The signal is not a probability, so the value may be negative, and it depends on the size "
         "of the vocabulary."
     ),
+    parent="mte",
 )
 def rauq_entropy(
     greedy_entropy: np.ndarray,  # Entropy of the distribution at each token, shape [L]
@@ -177,6 +180,7 @@ def _attention_scores_prompt(log_self: Ragged, of_prompt: np.ndarray):
         "The wording of the question decides the weights. The authors choose heads on labelled data; "
         "here all count."
     ),
+    parent="perplexity",
 )
 def csl(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
@@ -218,6 +222,7 @@ def focus_surprisal_full(
         r"W\text{ their normalised attention}"
     ),
     pitfall="It needs a tagger and word frequencies of the language of the summaries.",
+    parent="perplexity",
 )
 def focus(
     focus_surprisal: np.ndarray,  # Uncertainty of each token alone, shape [L]

@@ -8,7 +8,8 @@ __all__ = ['LIN2023', 'NIKITIN2024', 'nli_probability', 'entail', 'contra', 'sam
            'deg_mat_jaccard', 'sample_degree', 'deg_greedy', 'deg_greedy_contra', 'laplacian', 'laplacian_spectra',
            'spectrum_entail', 'spectrum_contra', 'spectrum_jaccard', 'eigv', 'eigv_contra', 'eigv_jaccard',
            'spectral_coordinates', 'sample_ecc', 'ecc', 'ecc_contra', 'ecc_jaccard', 'plot_sample_graph',
-           'heat_spectrum', 'kle', 'luq', 'label_prob', 'cluster_sizes', 'numbered']
+           'sample_graphs', 'unit_kernels', 'kernel_spectra', 'heat_spectrum', 'kle', 'luq', 'label_prob',
+           'cluster_sizes', 'numbered']
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #78428c66
 from typing import NamedTuple
@@ -551,10 +552,45 @@ def plot_sample_graph(
     ax.axis("off")
     return ax
 
-# %% ../../nbs/03_ue/05_diversity.ipynb #6a2e6e7f
+# %% ../../nbs/03_ue/05_diversity.ipynb #da90fac1
 NIKITIN2024 = "Nikitin et al. 2024, https://arxiv.org/abs/2405.20003"
 
 
+def sample_graphs(
+    entailed: np.ndarray,  # Probability that sample i entails sample j, shape [...,K,K]
+    contradicted: np.ndarray,  # Probability that it contradicts it, shape [...,K,K]
+) -> np.ndarray:  # Shape [...,K,K], symmetric, in [0,2]
+    "Weight of the edge of two samples: entailment both ways, and half of what is neutral."
+    entailed = entailed + entailed.swapaxes(-1, -2)
+    contradicted = contradicted + contradicted.swapaxes(-1, -2)
+    return entailed + (2 - entailed - contradicted) / 2
+
+# %% ../../nbs/03_ue/05_diversity.ipynb #16d04635
+def unit_kernels(
+    weights: np.ndarray,  # Weights of the edges of graphs, shape [n,K,K], symmetric
+    filtered,  # Function of the eigenvalues of the Laplacian that gives those of the kernel
+) -> np.ndarray:  # Shape [n,K,K]; the diagonal is 1/K
+    "Kernel of each graph, scaled to unit diagonal and divided by K."
+    k = weights.shape[-1]
+    values, vectors = np.linalg.eigh(weights.sum(-1)[..., None] * np.eye(k) - weights)
+    kernel = vectors * filtered(values)[:, None] @ vectors.swapaxes(1, 2)
+    scale = np.einsum("nii->ni", kernel) ** -0.5
+    return scale[..., None] * kernel * scale[:, None] / k
+
+# %% ../../nbs/03_ue/05_diversity.ipynb #3540749f
+def kernel_spectra(
+    filtered,  # Function of the eigenvalues of the Laplacian that gives those of the kernel
+    entail: list,  # For each item shape [K,K]
+    contra: list,  # For each item shape [K,K]
+) -> list:  # For each item the eigenvalues, shape [K]; they sum to 1
+    "Eigenvalues of the kernels of `unit_kernels` on the graphs of samples."
+
+    def eigenvalues(entailed, contradicted):  # Stacked matrices [n,K,K] to [n,K]
+        return np.linalg.eigvalsh(unit_kernels(sample_graphs(entailed, contradicted), filtered))
+
+    return _map_by_size(eigenvalues, entail, contra)
+
+# %% ../../nbs/03_ue/05_diversity.ipynb #6a2e6e7f
 @stat(unit="[0,1]", cite=NIKITIN2024 + ", heat kernel")
 def heat_spectrum(
     entail: list,  # For each item shape [K,K]
@@ -562,18 +598,7 @@ def heat_spectrum(
     t: float = 0.3,  # Time for which heat flows
 ) -> list:  # For each item the eigenvalues, shape [K]; they sum to 1
     "Eigenvalues of the heat kernel on the graph of samples, scaled to unit diagonal and divided by K."
-
-    def eigenvalues(entailed, contradicted):  # Stacked matrices [n,K,K] to [n,K]
-        k = entailed.shape[-1]
-        entailed = entailed + entailed.swapaxes(1, 2)
-        contradicted = contradicted + contradicted.swapaxes(1, 2)
-        weights = entailed + (2 - entailed - contradicted) / 2
-        values, vectors = np.linalg.eigh(weights.sum(-1)[..., None] * np.eye(k) - weights)
-        kernel = vectors * np.exp(-t * values)[:, None] @ vectors.swapaxes(1, 2)
-        scale = np.einsum("nii->ni", kernel) ** -0.5
-        return np.linalg.eigvalsh(scale[..., None] * kernel * scale[:, None] / k)
-
-    return _map_by_size(eigenvalues, entail, contra)
+    return kernel_spectra(lambda values: np.exp(-t * values), entail, contra)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #6a2e6e7f-1
 @ue(
@@ -587,6 +612,7 @@ def heat_spectrum(
         "A neutral pair weighs half as much as one of full entailment, so unrelated samples count as "
         "half in agreement."
     ),
+    parent="semantic_entropy",
 )
 def kle(
     heat_spectrum: np.ndarray,  # Eigenvalues of the heat kernel, shape [K]
@@ -622,6 +648,7 @@ def _kernel_entropies(eigenvalues: np.ndarray, scale=True):  # Shape [n,K]
         "Neutral is ignored: for unrelated samples the score is whatever the two small remaining "
         "probabilities say. Its authors compare sentences; here whole texts are compared."
     ),
+    parent="selfcheck_nli",
 )
 def luq(
     nli: np.ndarray,  # Logits, shape [1+K,1+K,3]

@@ -76,6 +76,7 @@ def _defined(rank):  # The rank or percentile; an error where it is NaN
         "It is a rank within one test set: with other items all values may change, and test sets "
         "cannot be compared. The default shares were tuned by the authors on validation data."
     ),
+    parent="md",
 )
 def huq(
     huq_rank: float,  # Hybrid rank in the test set

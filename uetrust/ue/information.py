@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['msp', 'msp_he2024', 'perplexity', 'weighted_surprisal', 'min_token', 'weighted_surprisals', 'mte', 'mte_he2024',
            'margin', 'sample_total', 'sample_length', 'mcse', 'sample_mean_logp', 'mcnse', 'mcnse_lmp', 'pmi', 'cpmi',
-           'renyi', 'fisher_rao', 'self_certainty', 'boosted_prob']
+           'context_reliance', 'renyi', 'fisher_rao', 'self_certainty', 'boosted_prob']
 
 # %% ../../nbs/03_ue/02_information.ipynb #12b6a0e6
 import numpy as np
@@ -400,6 +400,34 @@ def _cpmis(logp: Ragged, entropy: Ragged, alone: Ragged, tau=0.0656, lam=3.599):
         return np.full(len(logp.values), np.nan)
     return _minus_information(logp, alone, np.where(entropy.values >= tau, lam, 0.0))
 
+# %% ../../nbs/03_ue/02_information.ipynb #a3f70a75
+@ue(
+    unit="nats",
+    cite=(
+        "The authors of uetrust 2026, mean of the divergence of Wang et al. 2024, AdaCAD, "
+        "https://arxiv.org/abs/2409.07394"
+    ),
+    formula=(
+        r"-\frac1L\sum_{t=1}^{L}\mathrm{JSD}(p_t\Vert q_t),\quad q_t\text{ distribution without the source}"
+        r",\ \mathrm{JSD}\text{ Jensen-Shannon divergence}"
+    ),
+    pitfall=(
+        "A model that reads the source and misunderstands it relies on it, too. "
+        "Words that follow from the words before move little, right or wrong."
+    ),
+    parent="pmi",
+)
+def context_reliance(
+    context_divergence: np.ndarray,  # JSD of each token with and without the source, nats, shape [L]
+) -> float:  # -log 2 when the source decided every word, 0 when it changed none; higher is less certain
+    "Context reliance: minus the mean divergence of the distributions with and without the source."
+    return 0.0 - defined_mean(context_divergence)
+
+
+@tokens_of(mean=[context_reliance])
+def _minus_divergences(divergence: Ragged):
+    return 0.0 - divergence.values
+
 # %% ../../nbs/03_ue/02_information.ipynb #99d9afd8
 @ue(
     unit="nats",
@@ -447,6 +475,7 @@ def fisher_rao(
         "All words of the vocabulary weigh the same, so the many unlikely words decide. "
         "One allowed word of probability 0 makes it minus infinity."
     ),
+    parent="perplexity",
 )
 def self_certainty(
     greedy_self_certainty: np.ndarray,  # KL(uniform, p) of each step over allowed tokens, shape [L]
@@ -466,6 +495,7 @@ def self_certainty(
         "Which words are dominant depends on two thresholds for the gap to the next word. "
         "Where several words are dominant, a summary made of any of them scores as certain."
     ),
+    parent="perplexity",
 )
 def boosted_prob(
     greedy_dominant: np.ndarray,  # Mass of the dominant words if the written one is among them, shape [L]

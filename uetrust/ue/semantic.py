@@ -6,8 +6,9 @@
 __all__ = ['FARQUHAR2024', 'LM_POLYGRAPH_07', 'VASHURIN2025', 'DUAN2024', 'FADEEVA2024', 'MANAKUL2023', 'clusters',
            'cluster_logp', 'semantic_entropy', 'discrete_semantic_entropy', 'semantic_entropy_lmp',
            'semantic_entropy_lmp_direct', 'drop_repeated_texts', 'semantic_entropy_lmp_unique', 'semantic_density',
-           'greedy_similarity', 'sample_similarity', 'cocoa_msp', 'cocoa_ppl', 'cocoa_mte', 'token_sar', 'sentence_sar',
-           'sar', 'ccp_label', 'ccp_labels', 'ccp_log', 'ccp', 'selfcheck_nli', 'selfcheck_nli_text', 'eigen_score']
+           'semantic_energy', 'greedy_similarity', 'sample_similarity', 'cocoa_msp', 'cocoa_ppl', 'cocoa_mte',
+           'token_sar', 'sentence_sar', 'sar', 'ccp_label', 'ccp_labels', 'ccp_log', 'ccp', 'selfcheck_nli',
+           'selfcheck_nli_text', 'eigen_score']
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #65ea1c56
 from math import log, prod
@@ -89,6 +90,7 @@ def _check_several(clusters):
     ),
     not_monotone=("clusters weigh as much as their texts are probable, so less equal weights alone lower it"),
     sample_order_matters=_FIRST_CLUSTER,
+    parent="mcnse",
 )
 def semantic_entropy(
     sample_mean_logp: np.ndarray,  # Mean log p of a token of each sample, shape [K]
@@ -117,6 +119,7 @@ def _count_entropy(
         "Clusters depend on the order of the samples."
     ),
     sample_order_matters=_FIRST_CLUSTER,
+    parent="mcnse",
 )
 def discrete_semantic_entropy(
     clusters: np.ndarray,  # Cluster of each sample, shape [K]
@@ -284,6 +287,7 @@ def _semantic_entropies_lmp_unique(total: np.ndarray, texts: list, clusters: np.
         "The greedy summary is always the premise, so a sample that says only part of it counts as "
         "full agreement, and an unrelated one as half."
     ),
+    parent="semantic_entropy",
 )
 def semantic_density(
     sample_mean_logp: np.ndarray,  # Mean log p of a token of each sample, shape [K]
@@ -314,6 +318,35 @@ def _semantic_densities(mean_logp: np.ndarray, texts: list, logp: Ragged, probab
     agreement = np.maximum(0, 1 - probability[:, 0, 1:, 0] - probability[:, 0, 1:, 1] / 2)
     weights = np.exp(log_weights - _log_sums(log_weights)[:, None])
     return 0.0 - (weights[:, 0] + (weights[:, 1:] * agreement).sum(1))
+
+# %% ../../nbs/03_ue/07_semantic.ipynb #62e637e1
+@ue(
+    unit="logits",
+    cite="Ma et al. 2025, Semantic Energy, eq. 14, https://arxiv.org/abs/2508.14496",
+    formula=(
+        r"-\frac1{1+K}\sum_{i\in c(0)}\frac1{L_i}\sum_t z_{it},\quad z_{it}\text{ logit of token }t\text{ "
+        r"of text }i, c(0)\text{ greedy summary }(0)\text{ and samples that entail it and that it entails}"
+    ),
+    pitfall=(
+        "Logits have no natural zero: a constant added to all of them changes no probability and changes "
+        "the score. Compare texts of one model only."
+    ),
+    parent="semantic_entropy",
+)
+def semantic_energy(
+    greedy_logit: np.ndarray,  # Logit of each token of the greedy text, shape [L]
+    sample_logit: list,  # The same of the samples, K arrays [L_k]
+    nli: np.ndarray,  # Logits [1+K,1+K,3] of NLI, greedy text first
+) -> float:  # Higher is less certain; usually negative
+    "Semantic energy: minus the mean logit of the texts that mean the same as the greedy text, summed."
+    entails = np.asarray(nli).argmax(-1) == 2
+    same = np.flatnonzero(entails[0, 1:] & entails[1:, 0])
+    texts = [greedy_logit, *(sample_logit[k] for k in same)]
+    if not len(sample_logit):
+        raise Undefined("needs at least 1 sample, got 0")
+    if not all(map(len, texts)):
+        raise Undefined("needs texts with tokens, got one without")
+    return float(-sum(np.mean(logit, dtype=float) for logit in texts) / (1 + len(sample_logit)))
 
 # %% ../../nbs/03_ue/07_semantic.ipynb #c83be195
 def _unit_vectors(vectors):  # Scaled to length 1
@@ -372,6 +405,7 @@ def _times_dissimilarity(uncertainty, similarity):
     pitfall=(
         "It is a product: where one factor is 0, the other has no effect. The first factor grows with length."
     ),
+    parent="msp",
 )
 def cocoa_msp(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
@@ -392,6 +426,7 @@ def cocoa_msp(
         "It is a product: where one factor is 0, the other has no effect. "
         "Its values depend on the encoder that gives the similarities."
     ),
+    parent="perplexity",
 )
 def cocoa_ppl(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
@@ -412,6 +447,7 @@ def cocoa_ppl(
         "It is a product: where one factor is 0, the other has no effect. "
         "Its values depend on the encoder that gives the similarities."
     ),
+    parent="mte",
 )
 def cocoa_mte(
     greedy_entropy: np.ndarray,  # Entropy at each token, shape [L]
@@ -461,6 +497,7 @@ def _similarity_supported_logp(
         "Relevance needs one more pass over the text for each of its tokens, by another model. "
         "Where source and text do not fit into its window, the source loses its end."
     ),
+    parent="perplexity",
 )
 def token_sar(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]
@@ -481,6 +518,7 @@ def token_sar(
         "With the default `tau` the other samples weigh a thousand times as much as the sample "
         "itself, and the score can be negative. Similarities below 0 are refused."
     ),
+    parent="mcse",
 )
 def sentence_sar(
     sample_total: np.ndarray,  # Log-probability of each sample, shape [K]
@@ -504,6 +542,7 @@ def sentence_sar(
         "One sample without a relevant token makes the score of the item undefined. "
         "The score can be negative."
     ),
+    parent="mcnse",
 )
 def sar(
     sample_logp: list,  # K arrays [L_k]: log p of each token
@@ -573,6 +612,7 @@ def ccp_labels(
         r"(with the greedy token itself) or contradict it}"
     ),
     pitfall="Only the stored alternatives count, ten by default. It grows with length.",
+    parent="msp",
 )
 def ccp_log(
     greedy_ids: np.ndarray,  # Token ids, shape [L]
@@ -605,6 +645,7 @@ def ccp_log(
         "The product approaches 0 for long texts, so length decides, and items tie where it "
         "underflows. Only the stored alternatives count."
     ),
+    parent="msp",
 )
 def ccp(
     greedy_ids: np.ndarray,  # Token ids, shape [L]
@@ -703,6 +744,7 @@ def _selfchecks(nli: np.ndarray):
         "States are centred over their features, not over samples, so the norm of a state counts "
         "too. Values depend on K, D and the scale of the states: compare within one model."
     ),
+    parent="mcnse",
 )
 def eigen_score(
     sample_states: np.ndarray,  # A hidden state for each sample, shape [K,D]

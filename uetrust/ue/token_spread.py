@@ -86,6 +86,7 @@ def upper_quartile_token(
     formula=r"\frac1{|W|}\sum_{t\in W}s_t,\quad W\text{ the }\lceil kL\rceil\text{ largest }s_t"
     + _SURPRISALS,
     pitfall="In a text of five tokens or fewer it is the largest surprisal.",
+    parent="perplexity",
 )
 def least_likely_tokens(
     greedy_logp: np.ndarray,  # log p of each token, shape [L]

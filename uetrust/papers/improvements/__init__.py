@@ -1,0 +1,1 @@
+"""Methods and the older scores that they were made to improve on, compared on the same texts."""
