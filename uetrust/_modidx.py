@@ -2935,6 +2935,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                             'uetrust/evaluation/measures.py'),
                                              'uetrust.evaluation.measures._selective_quality': ( '04_evaluation/measures.html#_selective_quality',
                                                                                                  'uetrust/evaluation/measures.py'),
+                                             'uetrust.evaluation.measures._trapezoids': ( '04_evaluation/measures.html#_trapezoids',
+                                                                                          'uetrust/evaluation/measures.py'),
                                              'uetrust.evaluation.measures.auarc': ( '04_evaluation/measures.html#auarc',
                                                                                     'uetrust/evaluation/measures.py'),
                                              'uetrust.evaluation.measures.augrc': ( '04_evaluation/measures.html#augrc',
