@@ -337,6 +337,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                    'uetrust.cli.tools.canaries_command': ('13_cli/tools.html#canaries_command', 'uetrust/cli/tools.py'),
                                    'uetrust.cli.tools.convert_command': ('13_cli/tools.html#convert_command', 'uetrust/cli/tools.py'),
                                    'uetrust.cli.tools.exam_command': ('13_cli/tools.html#exam_command', 'uetrust/cli/tools.py'),
+                                   'uetrust.cli.tools.example_command': ('13_cli/tools.html#example_command', 'uetrust/cli/tools.py'),
                                    'uetrust.cli.tools.models_command': ('13_cli/tools.html#models_command', 'uetrust/cli/tools.py'),
                                    'uetrust.cli.tools.serve_command': ('13_cli/tools.html#serve_command', 'uetrust/cli/tools.py'),
                                    'uetrust.cli.tools.slides_command': ('13_cli/tools.html#slides_command', 'uetrust/cli/tools.py')},
