@@ -479,7 +479,9 @@ def _model_folder(name):
     if not folder.is_dir():
         if str(name).startswith((".", "/", "~")) or str(name).count("/") > 1:
             files = sorted(file.name for file in folder.parent.glob("*")) or ["nothing"]
-            raise FileNotFoundError(f"no model folder {name}; {folder.parent} holds {preview(files)}")
+            found = f"no model folder {name}; {folder.parent} holds {preview(files)}"
+            small = "_project" in folder.parts and not folder.parent.is_dir()
+            raise FileNotFoundError(found + ". Get the small models: pip install uetrust-models" * small)
         return None
     files = sorted(file.name for file in folder.iterdir())
     if "config.json" not in files:
