@@ -2,8 +2,8 @@
 
 python scripts/release.py
 
-What is built is the last commit, so two calls give the same bytes. Nothing is uploaded: the last lines say what a
-person must do.
+What is built is the last commit, so two calls give the same bytes. Nothing is uploaded: the last lines say
+what a person must do.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ def build(source, out, day):
     sh(UV, "build", "-q", "-o", out, *tools, source, SOURCE_DATE_EPOCH=day)
 
 
-def check_wheel(wheel, commit):
+def check_wheel(wheel):
     "Refuse a wheel that is large, or holds what belongs to the makers."
     names = zipfile.ZipFile(wheel).namelist()
     wrong = [name for name in names if "/dev/" in name or name.endswith(("_modidx.py", ".ipynb"))]
@@ -97,7 +97,7 @@ def main():
         (dist / ".gitignore").unlink(missing_ok=True)
         built = sorted(dist.iterdir())
         for wheel in dist.glob("*.whl"):
-            check_wheel(wheel, commit)
+            check_wheel(wheel)
         sh(
             UV,
             "run",
@@ -119,12 +119,12 @@ def main():
     sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" for file in files]
     (dist / "SHA256SUMS").write_text("\n".join(sums) + "\n", encoding="utf-8")
     print(
-        f"ok dist: uetrust {version} of commit {commit}, {len(packages) - 1} packages in sbom.json. Now a person"
+        f"ok dist: uetrust {version} of commit {commit}, {len(packages) - 1} packages in sbom.json. Now you"
     )
-    print(f"  1. reads CHANGELOG.md and sets the date of {version} there and in CITATION.cff")
-    print(f"  2. tags the commit: git tag -s v{version} {commit}, and pushes the tag")
-    print("  3. uploads the four archives: uv publish dist/*.tar.gz dist/*.whl")
-    print("  4. makes a release of the tag with SHA256SUMS and sbom.json; Zenodo then gives it a DOI")
+    print(f"  1. read CHANGELOG.md and set the date of {version} there and in CITATION.cff")
+    print(f"  2. tag the commit: git tag -s v{version} {commit}, and push the tag")
+    print("  3. upload the four archives: uv publish dist/*.tar.gz dist/*.whl")
+    print("  4. make a release of the tag with SHA256SUMS and sbom.json; Zenodo then gives it a DOI")
 
 
 if __name__ == "__main__":

