@@ -142,6 +142,9 @@ bench: $(VENV)/.ready $(if $(filter-out $(SIMULATED),$(or $(PART),all)),runs/.be
 	$(PY) -m uetrust.dev.bench $(PART)
 
 # torch and its libraries have builds of one version for each kind of card, so their hashes are left out
+release: $(VENV)/.ready ## Build and check sdists and wheels of the last commit in dist, with SHA256SUMS and sbom.json; uploads nothing
+	@$(PY) scripts/release.py
+
 lock: $(VENV)/.ready ## Resolve the versions in pins anew, with hashes, from pyproject.toml and pins/torch.pin
 	$(COMPILE) --all-extras -c pins/torch.pin pyproject.toml -o pins/constraints.txt
 	awk '/^[^ ]/ {bare = /^(torch|triton|nvidia-|cuda-)/} bare {sub(/ \\$$/, "")} !(bare && /--hash/)' pins/constraints.txt > $(VENV)/constraints.txt
@@ -187,4 +190,4 @@ runs/.library: FORCE
 	@python3 scripts/stamp.py $@ settings.ini $$(find uetrust -type f -not -name '*.pyc') $$(find data/published data/models data/judges -type f)
 
 FORCE:
-.PHONY: help smollm2 smollm2-people reproduce test test-all profiles zoo alone faults mutants check setup hooks nbs models stored cards docs browser screenshots slides course world smollm2-scores lab bench lock clean FORCE
+.PHONY: help smollm2 smollm2-people reproduce test test-all profiles zoo alone faults mutants check setup hooks nbs models stored cards docs browser screenshots slides course world smollm2-scores lab bench release lock clean FORCE

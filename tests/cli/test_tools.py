@@ -6,6 +6,7 @@ import re
 import pandas as pd
 import pytest
 
+from tests.helpers.paths import ROOT
 from uetrust.cli.cli import main
 from uetrust.cli.command import EXAMPLES, HELP_GROUPS
 from uetrust.report.lessons.exam import exam_markdown
@@ -19,6 +20,22 @@ def test_exam_on_the_command_line(tmp_path, capsys):
     assert (tmp_path / "a.md").read_text() == exam_markdown(7, 10)
     assert main(["exam", "--questions", "0"]) == 2
     assert "at least 1 question" in capsys.readouterr().err
+
+
+def test_the_example_files_are_written_once_and_every_command_named_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["example"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    lines = [line.split()[1:] for line in said if line.startswith("  uetrust")]
+    kept = ROOT / "data" / "examples"
+    for path in kept.iterdir():
+        assert (tmp_path / "data" / "examples" / path.name).read_bytes() == path.read_bytes()
+    assert len(lines) == 3 and [main(line) for line in lines] == [0, 0, 0]
+    mine = tmp_path / "data" / "examples" / "pilot.csv"
+    mine.write_text("my own scores")
+    capsys.readouterr()
+    assert main(["example"]) == 2 and mine.read_text() == "my own scores"
+    assert "name another folder" in capsys.readouterr().err
 
 
 def test_the_scores_of_today_are_a_table_that_counts_the_four_texts_from_1(tmp_path, monkeypatch):

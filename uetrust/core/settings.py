@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['SECTION_KINDS', 'RENAMED', 'NAMED_CHECKPOINTS', 'PACKAGE_CHECKPOINT', 'DEVICE_MAPS', 'DTYPES', 'DTYPE_PRESETS',
-           'SCRAP', 'LOCK', 'ONE_THREAD', 'root', 'work_dir', 'published_file', 'mirror', 'oracles', 'Profile',
-           'Dataset', 'check_keys', 'value_error', 'parse_section', 'section_names', 'section', 'inherited', 'profile',
-           'profile_settings', 'own_keys', 'out_dir', 'located_data', 'NamedCheckpoint', 'is_gguf',
-           'package_checkpoint', 'resolve_checkpoint', 'split_labels', 'pinned_checkpoint', 'parse_device_map',
-           'parse_dtypes', 'remove_scraps', 'written_file', 'put_in_place', 'atomic_write']
+           'SCRAP', 'LOCK', 'ONE_THREAD', 'root', 'work_dir', 'small_models_remedy', 'published_file', 'mirror',
+           'oracles', 'Profile', 'Dataset', 'check_keys', 'value_error', 'parse_section', 'section_names', 'section',
+           'inherited', 'profile', 'profile_settings', 'own_keys', 'out_dir', 'located_data', 'NamedCheckpoint',
+           'is_gguf', 'package_checkpoint', 'resolve_checkpoint', 'split_labels', 'pinned_checkpoint',
+           'parse_device_map', 'parse_dtypes', 'remove_scraps', 'written_file', 'put_in_place', 'atomic_write']
 
 # %% ../../nbs/01_core/03_settings.ipynb #03e46ee6
 import ast
@@ -54,6 +54,11 @@ def root() -> Path:
 def work_dir() -> Path:  # The checkout; without one, the working directory
     "Folder to which runs are written; never an installed package."
     return root() if (root() / "nbs").exists() else Path.cwd()
+
+# %% ../../nbs/01_core/03_settings.ipynb #faf0291f
+def small_models_remedy() -> str:
+    "How to get the small models: trained in a checkout, installed beside an installed package."
+    return "`make models` trains them" if (root() / "nbs").exists() else "pip install uetrust-models"
 
 # %% ../../nbs/01_core/03_settings.ipynb #e56800c6-1
 def published_file(

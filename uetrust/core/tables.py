@@ -563,7 +563,7 @@ def csv_text(
 ) -> str:  # Lines of CSV
     "A table as CSV in which no cell is a formula; equal numbers give equal bytes."
     safe = df.rename(columns=_written, index=_written if index else None)
-    for name in safe.select_dtypes(["object", "str", "category"]).columns:
+    for name in safe.columns[safe.dtypes.map(str).isin(["object", "str", "category"])]:
         safe[name] = safe[name].map(_written)
     text = safe.to_csv(index=index, float_format=digits, lineterminator="\n")
     return text.replace("\n\0", "\r")
@@ -1067,7 +1067,7 @@ def _read_rows(path, at):  # `_TableFile` of a file with at least one row
 
 def _check_kinds(df, path):
     "Refuse a column that mixes truth values and numbers."
-    for name in df.select_dtypes(["object"], ["str"]).columns:
+    for name in df.columns[df.dtypes.map(str) == "object"]:
         truths = [i for i, cell in enumerate(df[name], 1) if isinstance(cell, bool)]
         numbers = [cell for cell in df[name] if isinstance(cell, int | float) and cell == cell]
         if 0 < len(truths) < len(numbers):

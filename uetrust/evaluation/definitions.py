@@ -227,7 +227,7 @@ def _he2024_sum(quality, uncertainty):
 
 
 def _trapezoid(values):  # Area over steps of 1/n; sums of two neighbours in the precision of the values
-    return ((values[1:] + values[:-1]) * np.float64(1 / len(values))).sum() / 2
+    return ((values[1:] + values[:-1]).astype(float) * (1 / len(values))).sum() / 2
 
 # %% ../../nbs/04_evaluation/05_definitions.ipynb #aacc347d-1
 def _forced_truth(quality):  # Mean quality with the first i items made perfect, i = 0..n-1

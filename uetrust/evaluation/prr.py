@@ -187,7 +187,7 @@ def _group_fields(quality, uncertainty, document, **options):  # Undefined where
 
 # %% ../../nbs/04_evaluation/07_prr.ipynb #ad37237a
 def _prefixed(text, notes):  # Notes with `text` in front
-    return text + np.where(notes == "", "", "; ") + notes
+    return text + np.where(notes == "", "", "; ").astype(object) + notes
 
 
 def _defined_value(definition, quality, uncertainty, options):  # One cell by another definition, and a note

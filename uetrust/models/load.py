@@ -34,7 +34,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from ..core.checks import BadCheckpoint, preview
-from ..core.settings import parse_device_map, pinned_checkpoint
+from ..core.settings import parse_device_map, pinned_checkpoint, root, small_models_remedy
 from ..core.store import canonical_json
 from ..data.download import hub_problem
 from .gguf import local_checkpoint, quiet_transformers
@@ -479,7 +479,9 @@ def _model_folder(name):
     if not folder.is_dir():
         if str(name).startswith((".", "/", "~")) or str(name).count("/") > 1:
             files = sorted(file.name for file in folder.parent.glob("*")) or ["nothing"]
-            raise FileNotFoundError(f"no model folder {name}; {folder.parent} holds {preview(files)}")
+            found = f"no model folder {name}; {folder.parent} holds {preview(files)}"
+            small = folder.is_relative_to(root() / "data" / "models")
+            raise FileNotFoundError(found + f". The small models: {small_models_remedy()}" * small)
         return None
     files = sorted(file.name for file in folder.iterdir())
     if "config.json" not in files:

@@ -34,9 +34,12 @@ from uetrust.core.settings import (
     profile_settings,
     resolve_checkpoint,
     root,
+    small_models_remedy,
     split_labels,
 )
 from ..data.datasets import DATASET_NAMES, MADE_DATASETS
+
+# %% ../../nbs/11_report/07_plan.ipynb #abc834f6
 from uetrust.data.download import (
     UNHASHED,
     cache_dir,
@@ -46,8 +49,6 @@ from uetrust.data.download import (
     pinned_files,
     sources,
 )
-
-# %% ../../nbs/11_report/07_plan.ipynb #abc834f6
 from ..data.records import BENCHMARK_FILES, POLYTOPE_SYSTEMS
 from ..generation.decoding import HE2024_DECODING
 from ..generation.endpoint import Endpoint
@@ -618,7 +619,7 @@ def _checkpoint_need(checkpoint, used_by, hub):
     elif not at_hand and is_gguf(checkpoint):
         problem = "there is no such file"
     elif not at_hand and local:
-        problem = "there is no such folder; `make models` trains the models of the repository"
+        problem = f"there is no such folder; {small_models_remedy()}"
         if checkpoint.startswith(CONVERTED):
             problem = (
                 "there is no such folder; the comment of its profile in settings.ini says how to make it"

@@ -47,7 +47,7 @@ def _scores_file(path):  # In the folder of a bank: the table that `uetrust scor
 
 
 def _with_nested(df):  # Fields inside objects are columns of their own
-    held = [name for name in df.select_dtypes(["object"], ["str"]) if df[name].map(_holds_fields).any()]
+    held = [name for name in df.columns[df.dtypes.map(str) == "object"] if df[name].map(_holds_fields).any()]
     rows = [nested_fields(dict(zip(held, cells))) for cells in zip(*(df[name] for name in held))]
     fields = pd.DataFrame(rows, df.index).drop(columns=held) if held else df[[]]
     return df.join(fields[[name for name in fields if name not in df]])
