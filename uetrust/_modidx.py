@@ -8488,6 +8488,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                                                          'uetrust/scoring/plugins/inspect_task.py'),
                                                       'uetrust.scoring.plugins.inspect_task._reply_uncertainty': ( '09_scoring/17_plugins/inspect_task.html#_reply_uncertainty',
                                                                                                                    'uetrust/scoring/plugins/inspect_task.py'),
+                                                      'uetrust.scoring.plugins.inspect_task._uncertainty_or_nan': ( '09_scoring/17_plugins/inspect_task.html#_uncertainty_or_nan',
+                                                                                                                    'uetrust/scoring/plugins/inspect_task.py'),
                                                       'uetrust.scoring.plugins.inspect_task.inspect_metrics': ( '09_scoring/17_plugins/inspect_task.html#inspect_metrics',
                                                                                                                 'uetrust/scoring/plugins/inspect_task.py'),
                                                       'uetrust.scoring.plugins.inspect_task.uncertainty_scorer': ( '09_scoring/17_plugins/inspect_task.html#uncertainty_scorer',

@@ -10,19 +10,30 @@ from math import nan
 
 import numpy as np
 
-from ...core.checks import Undefined
 from ...data.outputs import OUTPUT_FORMATS, Outputs
 from ...evaluation.pairs import auroc
 from ...evaluation.prr import prr
 from ..files import score_outputs
 
 # %% ../../../nbs/09_scoring/17_plugins/02_inspect_task.ipynb #e4f4013f
-def _reply_uncertainty(output, method):  # Value of a method for one reply; NaN where it has none
-    record = OUTPUT_FORMATS["inspect"].read(
-        [dict(id="reply", epoch=1, input="", output=output.model_dump())], "reply"
-    )
-    scores = score_outputs(Outputs("inspect", [record], []), [method])
-    return float(scores.wide[method].iloc[0])
+_PIER = dict(token="Pier", logprob=-0.5, top_logprobs=[dict(token="Pier", logprob=-0.5)])
+_FULL_REPLY = dict(
+    choices=[dict(message=dict(role="assistant", content="Pier"), logprobs=dict(content=[_PIER]))]
+)
+
+
+def _reply_uncertainty(output, method):
+    "Value of a method for one reply of Inspect, a dict; a ValueError where the reply lacks what it needs."
+    sample = dict(id="reply", epoch=1, input="Where?", output=output)
+    record = OUTPUT_FORMATS["inspect"].read([sample], "reply")
+    return float(score_outputs(Outputs("inspect", [record], []), [method]).wide[method].iloc[0])
+
+
+def _uncertainty_or_nan(output, method):  # A method that a reply with all fields allows
+    try:
+        return _reply_uncertainty(output, method)
+    except ValueError:
+        return nan
 
 # %% ../../../nbs/09_scoring/17_plugins/02_inspect_task.ipynb #d2694b7b
 def _quality_and_uncertainty(scores, method):  # Scores of Inspect -> two arrays
@@ -36,19 +47,24 @@ def _metric_values(scores, method):  # PRR, AUROC and interval; NaN where they d
     found, area = prr(quality, uncertainty), nan
     if set(quality[there]) == {0.0, 1.0}:
         area = auroc(quality[there], uncertainty[there])
-    return dict(prr=float(found.value), auroc=float(area), ci=dict(lo=float(found.lo), hi=float(found.hi)))
+    return dict(
+        prr=float(found.value), auroc=float(area), ci=dict(prr_lo=float(found.lo), prr_hi=float(found.hi))
+    )
 
 # %% ../../../nbs/09_scoring/17_plugins/02_inspect_task.ipynb #715515ee
 def inspect_metrics(
     method: str,  # Name under which the scorer keeps the uncertainty; `quality` holds the judgement
 ) -> list:  # Metrics of Inspect: prr, auroc (of judgements 0 and 1) and ci, the 95 % interval of PRR
     "PRR, AUROC and the interval of PRR as metrics of Inspect, for a scorer with two values."
-    from inspect_ai.scorer import metric
+    from inspect_ai.scorer import SampleScore, metric
 
     def of(name):
         @metric(name=name)
         def made():
-            return lambda scores: _metric_values(scores, method)[name]
+            def value(scores: list[SampleScore]):  # By this annotation Inspect knows what to give
+                return _metric_values(scores, method)[name]
+
+            return value
 
         return made()
 
@@ -62,13 +78,15 @@ def uncertainty_scorer(
     "Scorer that keeps the uncertainty of a reply beside its judgement."
     from inspect_ai.scorer import Score, scorer, value_to_float
 
+    _reply_uncertainty(_FULL_REPLY, method)  # An error now, where no reply will have a value
     to_float = value_to_float()
 
     @scorer(name="uetrust", metrics=inspect_metrics(method))
     def with_uncertainty():
         async def score(state, target):
             judged = await judge(state, target)
-            values = {"quality": to_float(judged.value), method: _reply_uncertainty(state.output, method)}
+            doubt = _uncertainty_or_nan(state.output.model_dump(), method)
+            values = {"quality": to_float(judged.value), method: doubt}
             return Score(value=values, answer=judged.answer, explanation=judged.explanation)
 
         return score
