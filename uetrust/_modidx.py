@@ -264,6 +264,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                     'uetrust.cli.scores._all_or': ('13_cli/scores.html#_all_or', 'uetrust/cli/scores.py'),
                                     'uetrust.cli.scores._chosen_questions': ( '13_cli/scores.html#_chosen_questions',
                                                                               'uetrust/cli/scores.py'),
+                                    'uetrust.cli.scores._chosen_scores': ('13_cli/scores.html#_chosen_scores', 'uetrust/cli/scores.py'),
                                     'uetrust.cli.scores._compute_scores': ('13_cli/scores.html#_compute_scores', 'uetrust/cli/scores.py'),
                                     'uetrust.cli.scores._counts': ('13_cli/scores.html#_counts', 'uetrust/cli/scores.py'),
                                     'uetrust.cli.scores._cut_note': ('13_cli/scores.html#_cut_note', 'uetrust/cli/scores.py'),

@@ -136,6 +136,14 @@ def _all_or(names, kind):  # The word all, a list of names of scores, or None
         _require_score(name, kind)
     return list(names) or None
 
+
+def _chosen_scores(method, metric, plugin, model):  # Names by kind, and models; plug-ins may define them
+    from uetrust.statistics.scores import load_plugins
+
+    load_plugins(plugin)
+    names = dict(methods=_all_or(method, "ue"), metrics=_all_or(metric, "nlg"))
+    return names, _score_models(model, metric)
+
 # %% ../../nbs/13_cli/08_scores.ipynb #b224ff27
 @options
 @dataclass(frozen=True)
@@ -180,12 +188,8 @@ def score_command(
     output: Output = AS_TEXT,
 ):
     "Uncertainty and quality scores of outputs that another tool wrote, or uncertainty scores of a bank."
-    from uetrust.statistics.scores import load_plugins
-
     check_out(out)
-    load_plugins(plugin)
-    names = dict(methods=_all_or(method, "ue"), metrics=_all_or(metric, "nlg"))
-    models = _score_models(model, metric)
+    names, models = _chosen_scores(method, metric, plugin, model)
     given = _read_bank(file, data) if _is_bank(file) else _read_file(file, format, column, data, place)
     if explain:
         return _explain(given, models, out, output)
