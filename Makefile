@@ -150,7 +150,7 @@ lock: $(VENV)/.ready ## Resolve the versions in pins anew, with hashes, from pyp
 	awk '/^[^ ]/ {bare = /^(torch|triton|nvidia-|cuda-)/} bare {sub(/ \\$$/, "")} !(bare && /--hash/)' pins/constraints.txt > $(VENV)/constraints.txt
 	cp $(VENV)/constraints.txt pins/constraints.txt
 	printf 'uv>=0.9,<1\nsetuptools>=77\nhatchling>=1.27\n' | $(COMPILE) -c pins/constraints.txt - -o pins/tools.pin
-	printf 'openai>=3,<4\nlm-eval[api]>=0.4.13,<0.5\ntransformers>=5.20,<6\n' | $(COMPILE) - -o pins/clients.pin
+	printf 'openai>=3,<4\nlm-eval[api]>=0.4.13,<0.5\ntransformers>=5.20,<6\ninspect-ai>=0.3.285,<0.4\n' | $(COMPILE) pyproject.toml - -o pins/clients.pin
 
 clean: ## Remove what runs and builds have written, but not the environment
 	rm -rf runs docs/_build

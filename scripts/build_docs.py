@@ -33,7 +33,7 @@ RUNS = (
 )
 
 FIRST = Path("lessons/1_basics/01_what_is_prr.ipynb")
-START = "index findings install your_own_outputs generate_and_read change_one_thing teach_with_it"
+START = "index findings install your_own_outputs plug_ins generate_and_read change_one_thing teach_with_it"
 START = [
     *START.split(),
     "where_things_are",

@@ -4,8 +4,6 @@ They have an environment of their own (`make runs/.clients/.ready`, versions in 
 """
 
 import json
-import os
-import re
 import signal
 import subprocess
 import sys
@@ -13,17 +11,14 @@ import sys
 import numpy as np
 import pytest
 
-from tests.helpers.paths import FIXTURES, ROOT
+from tests.helpers.clients import programs, run_client
+from tests.helpers.paths import ROOT
 from uetrust.generation.decoding import Decoding
 from uetrust.generation.local import decode_batch, encode_prompt
 from uetrust.models.forward import score_tokens
 from uetrust.models.load import load_model
 
 pytestmark = pytest.mark.long
-OFFLINE = "Failed to fetch|Failed to download|error sending request|dns error|Network connectivity"
-ENV = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | dict(
-    HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", OMP_NUM_THREADS="1", TRANSFORMERS_VERBOSITY="error"
-)
 QUESTION = "Summarize in one sentence: On Monday the council approved a new harbour. It opens today."
 NEW = 12  # Tokens of a text
 STOPS = ["@@", "\n\n", "Question:", ".", "###"]  # And the harness adds the end token
@@ -33,11 +28,7 @@ CONTEXTS = ["The council", "On Monday the mayor said that", "Question: Who opene
 @pytest.fixture(scope="module")
 def clients():
     "Folder of the programs of their environment"
-    made = subprocess.run(["make", "-s", "runs/.clients/.ready"], cwd=ROOT, capture_output=True, text=True)
-    if made.returncode and re.search(OFFLINE, made.stderr):
-        pytest.skip(f"the packages of pins/clients.pin are out of reach: {made.stderr.splitlines()[-1]}")
-    assert made.returncode == 0, made.stderr
-    return ROOT / "runs" / ".clients" / "bin"
+    return programs()
 
 
 def folder_of(name):
@@ -62,14 +53,6 @@ def served(request):
         finally:
             server.send_signal(signal.SIGINT)
             server.wait(60)
-
-
-def run_client(clients, script, *arguments):
-    "What a script of tests/fixtures/clients prints last"
-    command = [clients / "python", FIXTURES / "clients" / script, *map(str, arguments)]
-    done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def written(model, ids, stops=(), new=NEW):

@@ -62,6 +62,8 @@ from uetrust.papers.fflm.live import (
     UNMADE_BASELINES,
     fflm_texts,
 )
+
+# %% ../../nbs/11_report/07_plan.ipynb #f24feb11
 from uetrust.papers.he2024.own_tables import (
     PAPER_MODELS,
     REGISTERED_METHODS,
