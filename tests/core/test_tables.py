@@ -7,6 +7,7 @@ import csv
 import json
 import math
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -233,7 +234,8 @@ def test_references_of_a_csv_are_lists(tmp_path):
 def test_a_table_is_written_without_the_numbers_of_its_rows(tmp_path, ending):
     table = pd.DataFrame(dict(sample=["b", "a"], value=[0.1 + 0.2, np.nan]), index=[7, 3])
     write_table(table, tmp_path / f"s.{ending}")
-    read = (pd.read_parquet if ending == "parquet" else pd.read_csv)(tmp_path / f"s.{ending}")
+    as_text = partial(pd.read_csv, float_precision="round_trip")
+    read = (pd.read_parquet if ending == "parquet" else as_text)(tmp_path / f"s.{ending}")
     pd.testing.assert_frame_equal(read, table.reset_index(drop=True), check_exact=True)
     with pytest.raises(ValueError, match="written to .parquet or .csv files, not .*s.txt"):
         write_table(table, tmp_path / "s.txt")
@@ -325,7 +327,7 @@ def test_decimals_and_arrays_of_parquet_are_numbers_and_lists_wherever_they_stan
     want = [dict(u=0.1, us=[0.1], data=dict(grade=2.25, parts=[0.5, None], by="ann"))]
     for found in (table_records(tmp_path / "x.parquet"), read_table(tmp_path / "x.parquet")):
         records = found if isinstance(found, list) else found.to_dict("records")
-        assert json.dumps(records) == json.dumps(want)  # Decimals and arrays are no JSON
+        assert json.loads(json.dumps(records)) == want  # Decimals and arrays are no JSON
 
 
 @pytest.mark.parametrize("column, formula, cell", [("u", "=1/5", "B3"), ("id", "=HYPERLINK(1)", "A3")])

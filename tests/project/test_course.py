@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.environments import UV, pip_find_links
 from tests.helpers.paths import ROOT
 from uetrust import __version__
 from uetrust.report.lessons.exam import exam_markdown
@@ -22,7 +23,6 @@ pytestmark = pytest.mark.long
 
 NAME = f"uetrust-course-{__version__}"
 MADE = ROOT / "runs" / "course" / f"{NAME}.zip"
-UV = Path(sys.executable).parent / "uv"
 # One lesson of each chapter, with data of its own
 LESSONS = (
     "1_basics/12_within_and_between",
@@ -149,20 +149,13 @@ def test_the_solutions_are_with_the_lecturer(course):
     )
 
 
-def find_links():
-    "Folder of wheels that pip was told about; uv does not read pip's settings."
-    pip = [sys.executable, "-m", "pip", "config", "get", "global.find-links"]
-    found = subprocess.run(pip, capture_output=True, text=True).stdout.strip()
-    return ["--find-links", found] if found else []
-
-
 @pytest.fixture(scope="module")
 def run(course, tmp_path_factory):
     "Function that runs lessons in an environment that has the wheel of the course, without a network"
     env = tmp_path_factory.mktemp("env") / "env"
     away = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
     (wheel,) = course.joinpath("students").glob("*.whl")
-    pins = ["-c", ROOT / "pins" / "constraints.txt", *find_links()]
+    pins = ["-c", ROOT / "pins" / "constraints.txt", *pip_find_links()]
     subprocess.run([UV, "venv", "-q", "-p", sys.executable, env], check=True, env=away)
     install = [
         UV,

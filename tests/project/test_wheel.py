@@ -1,43 +1,21 @@
 """The wheel in an empty environment without torch, in a folder that is no checkout."""
 
-import os
-import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from tests.helpers.environments import UV, make, pip_find_links, sh
 from tests.helpers.paths import ROOT
 
-UV = Path(sys.executable).parent / "uv"
 LESSON = ROOT / "nbs" / "lessons" / "1_basics" / "01_what_is_prr.ipynb"
 DATA = set("published examples judges people canaries.json checkpoints.csv demo_methods.csv".split())
 DATA |= {"pinned.csv", "registry.csv"} | set(
     "deviations.csv exhibits.csv glossary.csv metric_costs.json people_prr.csv people_regret.csv".split()
 )
 REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
-
-
-def pip_find_links():
-    "Folder of wheels that pip was told about; uv does not read pip's settings."
-    pip = [sys.executable, "-m", "pip", "config", "get", "global.find-links"]
-    found = subprocess.run(pip, capture_output=True, text=True).stdout.strip()
-    return ["--find-links", found] if found else []
-
-
-def sh(folder, *words):
-    "Outcome of a program in a folder that is no checkout, by a user whose cache is empty"
-    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    env["UETRUST_CACHE"] = str(Path(folder) / "cache")
-    return subprocess.run(list(map(str, words)), cwd=folder, env=env, capture_output=True, text=True)
-
-
-def make(folder, *words):
-    done = sh(folder, *words)
-    assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.fixture(scope="module")
