@@ -469,7 +469,9 @@ _ENTRIES |= dict(
     ),
     embedding=text_entry(
         "embedding, [D]",
-        needs_by_text(none="embedding_hypothesis", reference="embedding_reference"),
+        needs_by_text(
+            none="embedding_hypothesis", source="embedding_source", reference="embedding_reference"
+        ),
         _text_embeddings,
     ),
 )
