@@ -4426,6 +4426,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                 'uetrust/nlg/checkers.py'),
                                       'uetrust.nlg.checkers._register_seahorse': ( '07_nlg/checkers.html#_register_seahorse',
                                                                                    'uetrust/nlg/checkers.py'),
+                                      'uetrust.nlg.checkers._seahorse': ('07_nlg/checkers.html#_seahorse', 'uetrust/nlg/checkers.py'),
                                       'uetrust.nlg.checkers._support': ('07_nlg/checkers.html#_support', 'uetrust/nlg/checkers.py'),
                                       'uetrust.nlg.checkers.hhem': ('07_nlg/checkers.html#hhem', 'uetrust/nlg/checkers.py'),
                                       'uetrust.nlg.checkers.lettucedetect': ( '07_nlg/checkers.html#lettucedetect',

@@ -485,12 +485,12 @@ def _model_folder(name):
     files = sorted(file.name for file in folder.iterdir())
     if "config.json" not in files:
         raise FileNotFoundError(f"{name} is no model folder: it has no config.json, only {preview(files)}")
-    _check_config(folder / "config.json")
     if not any(file.endswith(".safetensors") for file in files):
         raise ValueError(
             f"{name} has no .safetensors file, only {preview(files)}. Pickled weights can run code and are "
             "not loaded: `uetrust convert transformers FOLDER NEW-FOLDER` reads their tensors alone"
         )
+    _check_config(folder / "config.json")
     if not any(file.startswith(_TOKENIZER_FILES) for file in files):
         raise ValueError(
             f"{name} has no tokenizer (tokenizer.json, vocab.* or spiece.model): save_pretrained of the "

@@ -7,6 +7,7 @@ __all__ = ['MINICHECK_CITATION', 'LETTUCE_CITATION', 'SEAHORSE_CITATION', 'SEAHO
            'minicheck_whole', 'hhem', 'lettucedetect', 'lettucedetect_share']
 
 # %% ../../nbs/07_nlg/13_checkers.ipynb #22c26247
+from functools import wraps
 from inspect import Parameter, Signature
 
 import numpy as np
@@ -153,11 +154,17 @@ SEAHORSE_QUESTIONS = dict(
     conciseness=("relevance", "says them in few words"),
 )
 
+# %% ../../nbs/07_nlg/13_checkers.ipynb #58c27ea2
+def _seahorse(
+    seahorse_logp: np.ndarray,  # log p of the answers 1 and 0 as the first token, shape [2]
+) -> float:  # 1 when people would say so for sure; higher is better
+    return float(first_class_probability(seahorse_logp))
+
 
 def _register_seahorse(number, question, dim, what):
+    @wraps(_seahorse)
     def score(*args, **kw):
-        (logp,) = (*args, *kw.values())
-        return float(first_class_probability(logp))
+        return _seahorse(*args, *kw.values())
 
     score.__name__ = score.__qualname__ = f"seahorse_{question}"
     score.__doc__ = f"SEAHORSE: probability that people would say that the summary {what}."
