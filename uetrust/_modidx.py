@@ -4362,6 +4362,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                         'uetrust/models/questions.py')},
             'uetrust.models.translations': { 'uetrust.models.translations._comet_head': ( '05_models/translations.html#_comet_head',
                                                                                           'uetrust/models/translations.py'),
+                                             'uetrust.models.translations._kiwi_rows': ( '05_models/translations.html#_kiwi_rows',
+                                                                                         'uetrust/models/translations.py'),
                                              'uetrust.models.translations._mixed_states': ( '05_models/translations.html#_mixed_states',
                                                                                             'uetrust/models/translations.py'),
                                              'uetrust.models.translations._regressed': ( '05_models/translations.html#_regressed',

@@ -79,8 +79,18 @@ def test_cometkiwi_reads_the_first_token_of_a_pair(xlm_roberta, tmp_path):
     )  # Its code reads it as a softmax
     pairs = [item[:2] for item in ITEMS]
     want = [regressed(np.einsum("l,ld->d", weights, states(base, *pair)[:, 0]), layers) for pair in pairs]
-    values, _ = comet_values(load_model(tmp_path / "out"), tmp_path / "out" / "head.safetensors", pairs)
+    model, head = load_model(tmp_path / "out"), tmp_path / "out" / "head.safetensors"
+    values, over = comet_values(model, head, pairs)
     np.testing.assert_allclose(values, want, atol=2e-5, rtol=0)
+    assert not over.any()
+    long = [("It rained.", "Regen fiel. " * n) for n in (60, 400)]
+    ids = base.tokenizer(*long[1], verbose=False).input_ids
+    cut = torch.tensor([ids[:512]])  # Without the end token
+    with torch.inference_mode():
+        found = base.model(input_ids=cut, output_hidden_states=True).hidden_states
+    want = regressed(np.einsum("l,ld->d", weights, np.stack([h[0, 0].numpy() for h in found])), layers)
+    values, over = comet_values(model, head, long)
+    assert values[1] == pytest.approx(want, abs=2e-5) and over.tolist() == [0, len(ids) - 512]
 
 
 def test_texts_are_cut_at_512_tokens(xlm_roberta, tmp_path):

@@ -176,6 +176,7 @@ def checkpoints(tmp_path_factory):
         for n, c in (("reg", 1), ("bin", 2), ("tri", 3))
         for k in ("weight", "bias")
     }
+    judge = saved("judge", "LlamaForCausalLM", "tiny-llama", max_position_embeddings=2048)
     return dict(
         factcc=classifier("factcc", "CORRECT", "INCORRECT"),
         bleurt=classifier("bleurt", "LABEL_0"),
@@ -186,7 +187,8 @@ def checkpoints(tmp_path_factory):
         ctc=ctc,
         ctc_relevance=ctc,
         embedding=sentence,
-        judge=saved("judge", "LlamaForCausalLM", "tiny-llama", max_position_embeddings=2048),
+        judge=judge,
+        judge_translation=judge,
         flan=MODELS / "tiny-t5",
         unieval_fact=MODELS / "tiny-unieval",
         spans="capitals",

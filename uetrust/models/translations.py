@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from ..core.checks import preview
-from .classifiers import pair_rows, text_rows
+from .classifiers import text_rows
 from .encode import encode_rows, masked_mean
 from uetrust.models.load import (
     Model,
@@ -56,6 +56,19 @@ def _regressed(features, layers):
     return features[:, 0].numpy()
 
 # %% ../../nbs/05_models/12_translations.ipynb #28cf2a6f
+def _kiwi_rows(model, pairs):
+    "Rows of translation and source, cut at their right end as in the released code; tokens cut [N]."
+    (start, end), most = model.special_tokens_around, model.positions
+    room = most - len(start + end)
+    rows = [
+        (*start, *model.ids(text)[:room], *end, *end, *model.ids(source)[:room], *end)
+        for text, source in pairs
+    ]
+    whole = [len(model.ids(text) + model.ids(source) + (*start, *end, *end, *end)) for text, source in pairs]
+    over = np.array([max(length - most, 0) for length in whole], int)
+    return [(row[:most], (0,) * len(row[:most])) for row in rows], over
+
+
 def comet_values(
     model: Model,  # XLM-RoBERTa
     head,  # Safetensors file with layer_weights, and ff.0, ff.1, ... with weight and bias
@@ -70,7 +83,7 @@ def comet_values(
             f"{head} compares a translation with {names[texts]}, got {names.get(wrong[0], wrong)}"
         )
     if texts == 2:
-        rows, over = pair_rows(model, items, 512, "second")
+        rows, over = _kiwi_rows(model, items)
         found = encode_rows(model, rows, lambda *at: _mixed_states(*at, weights)[:, 0], **options)
         return _regressed(torch.tensor(np.stack(found)), layers), over
     rows, over = text_rows(model, [text for item in items for text in item], 512)

@@ -151,7 +151,7 @@ SEAHORSE_QUESTIONS = dict(
     grammar=("fluency", "is free of grammatical errors"),
     attribution=("consistency", "says nothing that the source does not say"),
     main_ideas=("relevance", "holds the main ideas of the source"),
-    conciseness=("relevance", "says them in few words"),
+    conciseness=("relevance", "says the main ideas in few words"),
 )
 
 # %% ../../nbs/07_nlg/13_checkers.ipynb #58c27ea2
