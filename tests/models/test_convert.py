@@ -24,11 +24,13 @@ from transformers import (
     RobertaModel,
 )
 
-from tests.helpers import stand_ins
+from tests.helpers import checkers, stand_ins
 from tests.helpers.convert import PAIRS, convert, refused
 from uetrust.models import classifiers, heads
+from uetrust.models.checkers import hhem_logits
 from uetrust.models.likelihoods import directed_logp
 from uetrust.models.load import load_model, wrap_model
+from uetrust.models.translations import metricx_values
 from uetrust.scoring.metrics import compute_metrics
 
 BERT = stand_ins.SIZES | dict(vocab_size=900, max_position_embeddings=512)
@@ -124,6 +126,82 @@ def test_alignscore_scores_as_before_through_score(roberta, tmp_path):
     names = ["alignscore", "alignscore_binary", "alignscore_regression"]
     models = dict(alignscore=(str(out), str(out / "head.safetensors")))
     assert list(compute_metrics(texts, models, names, progress=False).table["value"].notna()) == [True] * 3
+
+
+# HHEM, MetricX and COMET; tests/models/test_translations.py and tests/statistics/texts/test_checkers.py score
+# with what is written
+def test_hhem_is_written_for_a_class_of_transformers(tmp_path, capsys):
+    model = load_model(checkers.save(checkers.token_t5, tmp_path / "base"))
+    released = checkers.released_hhem(tmp_path / "released", model.model)
+    convert("hhem", released, tmp_path / "out", "--base", tmp_path / "base")
+    written = load_model(tmp_path / "out")
+    assert type(written.model).__name__ == "T5ForTokenClassification"
+    assert written.model.config.id2label == {0: "INCONSISTENT", 1: "CONSISTENT"}
+    equal(*[hhem_logits(m, PAIRS)[0] for m in (written, model)])
+    assert "has no model.safetensors" in refused(
+        capsys, "hhem", tmp_path, tmp_path / "x", "--base", tmp_path / "base"
+    )
+    other = refused(capsys, "hhem", tmp_path / "base", tmp_path / "x", "--base", tmp_path / "base")
+    assert "holds no HHEM-2.1-open" in other and not (tmp_path / "x").exists()
+
+
+def test_metricx_keeps_its_own_last_layer(tmp_path, capsys):
+    "The released weights are those of an mT5 whose output layer is not its embedding"
+    folder = checkers.save(checkers.metricx, tmp_path / "base")
+    model = load_model(folder)
+    state = {name: tensor.clone() for name, tensor in model.model.state_dict().items()}
+    state["lm_head.weight"] = 3 * state["shared.weight"]
+    (tmp_path / "released").mkdir()
+    config = json.loads((folder / "config.json").read_text())
+    config |= dict(architectures=["MT5ForRegression"], tie_word_embeddings=False)
+    (tmp_path / "released" / "config.json").write_text(json.dumps(config))
+    torch.save(state, tmp_path / "released" / "pytorch_model.bin")
+    convert("metricx", tmp_path / "released", tmp_path / "out", "--base", folder)
+    texts = ["candidate: It met. source: Es traf sich.", "candidate: Rain."]
+    want, got = (metricx_values(m, texts, 1024)[0] for m in (model, load_model(tmp_path / "out")))
+    np.testing.assert_allclose(got, 3 * want, rtol=1e-5)
+    (tmp_path / "released" / "config.json").write_text(json.dumps(config | dict(architectures=["T5Model"])))
+    assert "names the class T5Model; MetricX is an MT5ForRegression" in refused(
+        capsys, "metricx", tmp_path / "released", tmp_path / "x", "--base", folder
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "says"),
+    [
+        ("xcomet_metric", {}, "'class_identifier': 'xcomet_metric'"),
+        ("unified_metric", dict(input_segments="[mt, src, ref]"), "'input_segments': ['mt', 'src', 'ref']"),
+        (
+            "unified_metric",
+            dict(encoder_model="XLM-RoBERTa-XL", input_segments="[mt, src]"),
+            "XLM-RoBERTa-XL",
+        ),
+        ("regression_metric", dict(pool="max"), "'pool': 'max'"),
+        ("regression_metric", dict(pool="[avg"), "hparams.yaml cannot be read"),
+    ],
+)
+def test_a_comet_of_another_kind_is_refused_by_name(tmp_path, capsys, kind, settings, says):
+    base = checkers.save(checkers.xlm_roberta, tmp_path / "base")
+    checkers.released_comet(tmp_path / "comet", load_model(base).model, kind, **settings)
+    words = ("comet", tmp_path / "comet", tmp_path / "x", "--base", base)
+    assert says in refused(capsys, *words) and not (tmp_path / "x").exists()
+
+
+def test_a_comet_of_2020_normalises_its_layers_and_is_refused(tmp_path, capsys):
+    base = checkers.save(checkers.xlm_roberta, tmp_path / "base")
+    checkers.released_comet(tmp_path / "comet", load_model(base).model, "regression_metric")
+    settings = tmp_path / "comet" / "hparams.yaml"
+    settings.write_text(settings.read_text().replace("layer_norm: false", ""))
+    words = ("comet", tmp_path / "comet", tmp_path / "x", "--base", base)
+    assert "'layer_norm': True" in refused(capsys, *words)
+
+
+def test_the_pickle_of_a_comet_runs_no_code(tmp_path, capsys):
+    base = checkers.save(checkers.xlm_roberta, tmp_path / "base")
+    checkers.released_comet(tmp_path / "comet", load_model(base).model, "regression_metric")
+    torch.save(dict(state_dict=os.system), tmp_path / "comet" / "checkpoints" / "model.ckpt")
+    words = ("comet", tmp_path / "comet", tmp_path / "x", "--base", base)
+    assert "holds more than tensors" in refused(capsys, *words) and not (tmp_path / "x").exists()
 
 
 # FactCC, QAGS, FEQA: folders of pytorch-transformers

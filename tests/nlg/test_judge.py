@@ -559,6 +559,7 @@ def test_no_question_has_another_score():
     want = {f"judge_{family}_{dim}{s}" for family, dim in QUESTIONS for s in ("", "_he2024", "_expected")} | {
         f"judge_own_{dim}{s}" for dim in jd.DIMENSION_DEFINITIONS for s in ("", "_expected")
     }
+    want |= {f"judge_{family}_overall" for family in jd.TRANSLATION_FAMILIES}
     assert {n for n, e in reg.items() if n.startswith("judge_")} == want
 
 
@@ -715,10 +716,50 @@ def test_two_wordings_are_enough_to_disagree():
         jd.wording_statistics(pd.DataFrame(dict(first=[1, 3])))
 
 
-@pytest.mark.parametrize("family", jd.JUDGE_SCALES)
+@pytest.mark.parametrize("family", ["own", *jd.PROMPT_FAMILIES])
 def test_a_judge_cites_its_family_of_prompts_or_says_that_the_question_is_the_users(family):
     question = "with a question of the user" if family == "own" else f", {family.replace('_', '-')}"
     assert all(
         reg[f"judge_{family}_{dim}"].cite.endswith(f"{question}; read strictly")
         for dim in jd.DIMENSION_DEFINITIONS
     )
+
+
+# Translations, and questions of a user
+TRANSLATED = dict(hypothesis="It rained.", source="Es <translation> regnete.", reference="Rain fell.")
+
+
+@pytest.mark.parametrize("variant", jd.WORDINGS)
+@pytest.mark.parametrize("family", jd.TRANSLATION_FAMILIES)
+def test_a_translation_is_rated_from_0_to_100_and_called_a_translation(family, variant):
+    (message,) = jd.judge_prompt(family, "overall", TRANSLATED, variant)
+    content = message["content"]
+    assert "the whole numbers from 0 to 100" in content and "summar" not in content
+    assert "overall quality of the translation" in content or "overall quality of a translation" in content
+    assert ("Rain fell." in content) == (family == "da_ref") and content.count("<translation>") == 1
+    with pytest.raises(ValueError, match="the family is one of .*'wi_ingt'.*, got 'da"):
+        jd.judge_prompt(family, "overall", TRANSLATED, jd.RELEASED_WORDING)
+
+
+@pytest.mark.parametrize(
+    ("reply", "grade"), [("85", 85), ("Score: 85/100", 85), ("0", 0), ("101", None), ("85 or 90", None)]
+)
+def test_a_grade_of_a_translation_lies_between_0_and_100(reply, grade):
+    run = ScoreRun("a", reg, reply_da_overall=[reply])
+    value = compute_score(run, "judge_da_overall")["value"][0]
+    assert value == grade if grade is not None else np.isnan(value)
+    assert reg["judge_da_overall"].scale == (0, 100) and "in other words" in reg["judge_da_overall"].cite
+
+
+@given(st.text(), st.text(), st.sampled_from(["overall", "fluency"]))
+def test_the_texts_of_a_users_question_are_put_in_as_they_are(hypothesis, source, dim):
+    question = "Rate the {dim} of {hypothesis}, given {source}. {hypothesis}"
+    (message,) = jd.judge_prompt("own", dim, dict(hypothesis=hypothesis, source=source), question)
+    assert message["content"] == f"Rate the {dim} of {hypothesis}, given {source}. {hypothesis}"
+
+
+@pytest.mark.parametrize("question", ["no place", "{source} and {source}"])
+def test_a_question_without_one_place_for_the_source_is_refused(question, tmp_path):
+    (tmp_path / "q.txt").write_text(question)
+    with pytest.raises(ValueError, match="needs {source} exactly once"):
+        jd.read_question(tmp_path / "q.txt")

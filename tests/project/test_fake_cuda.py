@@ -22,6 +22,7 @@ from uetrust.generation.local import check_generation
 from uetrust.models import load
 from uetrust.models import questions as qs
 from uetrust.models.heads import dae_arc_logits
+from uetrust.nlg.checkers import SEAHORSE_QUESTIONS
 from uetrust.nlg.qa import AnswerSpan
 from uetrust.scoring.generators import COMPARISON_STEPS, GENERATOR_PASSES
 from uetrust.scoring.metrics import compute_metrics
@@ -151,11 +152,31 @@ def checkpoints(tmp_path_factory):
     weights = {"linear.weight": torch.randn(8, 16), "linear.bias": torch.randn(8)}
     save_file(weights, sentence / "2_Dense" / "model.safetensors")
     ctc = (roberta, head("ctc", weight=(2, 16), bias=(2,)))
+
+    def regressor(name, width):
+        sizes = [(8, width), (1, 8)]
+        layers = {f"ff.{i}.weight": size for i, size in enumerate(sizes)}
+        biases = {f"ff.{i}.bias": size[:1] for i, size in enumerate(sizes)}
+        xlm = saved("xlm", "XLMRobertaModel", "tiny-encoder", pad_token_id=1)
+        return xlm, head(name, layer_weights=(3,), **layers, **biases)
+
+    mt5 = saved("mt5", "MT5ForConditionalGeneration", "tiny-t5", vocab_size=250112, d_ff=16, d_kv=8)
+    modern = dict(pad_token_id=1, cls_token_id=0, sep_token_id=2)
+    checkers = dict(
+        minicheck=saved("minicheck", "RobertaForSequenceClassification", "tiny-encoder", pad_token_id=1),
+        hhem=saved("hhem", "T5ForTokenClassification", "tiny-t5", d_ff=16, d_kv=8),
+        lettucedetect=saved("lettuce", "ModernBertForTokenClassification", "tiny-encoder", **modern),
+        comet=regressor("comet", 6 * 16),
+        comet_kiwi=regressor("kiwi", 16),
+        **dict.fromkeys(("metricx_24", "metricx_23", "metricx_23_qe"), mt5),
+        **dict.fromkeys((f"seahorse_{question}" for question in SEAHORSE_QUESTIONS), MODELS / "tiny-t5"),
+    )
     three = {
         f"{n}_layer.{k}": (c, 16)[: 2 if k == "weight" else 1]
         for n, c in (("reg", 1), ("bin", 2), ("tri", 3))
         for k in ("weight", "bias")
     }
+    judge = saved("judge", "LlamaForCausalLM", "tiny-llama", max_position_embeddings=2048)
     return dict(
         factcc=classifier("factcc", "CORRECT", "INCORRECT"),
         bleurt=classifier("bleurt", "LABEL_0"),
@@ -166,7 +187,8 @@ def checkpoints(tmp_path_factory):
         ctc=ctc,
         ctc_relevance=ctc,
         embedding=sentence,
-        judge=saved("judge", "LlamaForCausalLM", "tiny-llama", max_position_embeddings=2048),
+        judge=judge,
+        judge_translation=judge,
         flan=MODELS / "tiny-t5",
         unieval_fact=MODELS / "tiny-unieval",
         spans="capitals",
@@ -174,6 +196,7 @@ def checkpoints(tmp_path_factory):
         qa=saved("qa", "BertForQuestionAnswering", "tiny-nli"),
         questeval=MODELS / "tiny-t5",
         questeval_similarity=MODELS / "tiny-encoder",
+        **checkers,
         dae=(
             saved("electra", "ElectraModel", "tiny-nli", embedding_size=16),
             head("dae", weight=(2, 48), bias=(2,)),

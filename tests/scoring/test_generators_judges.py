@@ -129,6 +129,22 @@ def test_metric_models_name_the_wording_of_a_judge(here, monkeypatch, released_p
     assert len(set(abouts)) == 3, "and scores of its own"
 
 
+def test_a_server_answers_the_question_of_a_user_and_rates_translations(here, monkeypatch):
+    sent = stub(monkeypatch, {1: "4", 2: "5", 3: "no digits"}.get)
+    (here / "q.txt").write_text("How good is {hypothesis}, of {source}?")
+    named = metric_models([f"judge_own=server:judge,{here / 'q.txt'}", "judge_translation=server:judge"])
+    models = with_judge_server(named, here / "own.sqlite")
+    names = ["judge_own_overall", "judge_da_overall"]
+    table = compute_metrics(TEXTS, models, names, progress=False).table
+    values = table.pivot(index="sample", columns="name", values="value")[names]
+    np.testing.assert_array_equal(values, [[4, 4], [5, 5], [np.nan, np.nan]])
+    asked = {request.body["messages"][0]["content"] for request in sent}
+    assert {f"How good is {t.hypothesis}, of {t.source}?" for t in TEXTS.itertuples()} < asked
+    (here / "q.txt").write_text("How good is {hypothesis}, of its {source}?")
+    again = with_judge_server(named, here / "own.sqlite")
+    assert models_about(models)["judge_own"] != models_about(again)["judge_own"]
+
+
 def test_what_a_server_wrote_is_read_here_by_its_checkpoint(here):
     folder = run_pipeline("judged", "toy--read", progress=False)
     assert Store(folder / "texts", "bank").manifest()["about"]["generator"] == "read"
@@ -147,6 +163,8 @@ def test_what_a_server_wrote_is_read_here_by_its_checkpoint(here):
         (dict(judge="server:nobody"), "no generator 'nobody'"),
         (dict(judge=("server:judge", "mine")), "a judge has a wording, one of .*texts_first.*he2024"),
         (dict(echo=("server:judge", "he2024")), "a judge has a wording"),
+        (dict(judge_own="server:judge"), "judge_own=server:judge,: name an existing file with the question"),
+        (dict(judge_own=("server:judge", "nowhere.txt")), "name an existing file with the question"),
     ],
 )
 def test_a_judge_that_is_no_server_is_refused(here, models, says):

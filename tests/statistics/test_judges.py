@@ -436,6 +436,36 @@ def test_the_command_asks_and_prints_what_is_missing_and_costs_nothing_dry(
     )
 
 
+@pytest.mark.parametrize("family", ["da", "da_ref"])
+def test_the_command_rates_translations(judge, tmp_path, capsys, monkeypatch, family):
+    monkeypatch.chdir(tmp_path)
+    MANY.assign(source="Es regnete.").to_csv("mine.csv", index=False)
+    with te.server() as (url, log):
+        ask = ["judge", "mine.csv", "--endpoint", url, "--model", "toy", "--families", family]
+        assert main([*ask, "--out", "s.csv"]) == 0
+        assert main([*ask, "--dims", "fluency"]) == 2
+    assert "dim is one of ['overall'], got 'fluency'" in capsys.readouterr().err
+    table = pd.read_csv("s.csv")
+    assert set(table["name"]) == {f"judge_{family}_overall"} and len(table) == len(MANY)
+    assert len(log["served"]) == len(MANY)
+    assert all("from 0 to 100" in body["messages"][0]["content"] for body in log["served"])
+
+
+def test_the_command_asks_the_question_of_a_user(judge, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    MANY.assign(source="Rain fell.").to_csv("mine.csv", index=False)
+    Path("q.txt").write_text("From 1 to 5, how true is {hypothesis}, given {source}?\n")
+    with te.server() as (url, log):
+        ask = ["judge", "mine.csv", "--endpoint", url, "--model", "toy", "--dims", "consistency"]
+        assert main([*ask, "--question", "q.txt", "--out", "s.csv"]) == 0
+        assert main([*ask, "--question", "other.txt"]) == 2
+    assert "--question other.txt: there is no such file" in capsys.readouterr().err
+    table = pd.read_csv("s.csv")
+    assert set(table["name"]) == {"judge_own_consistency"} and set(table["variant"]) == {"own"}
+    sent = {body["messages"][0]["content"] for body in log["served"]}
+    assert sent == {f"From 1 to 5, how true is {text}, given Rain fell.?" for text in MANY["hypothesis"]}
+
+
 # Texts given back
 def test_probabilities_of_a_text_given_back_are_those_of_its_checkpoint(llama, texts, tmp_path):
     table = texts.iloc[:4]

@@ -464,7 +464,7 @@ def _missing_lines(missing, named):
     ] * bool(missing)
 
 # %% ../../nbs/13_cli/08_scores.ipynb #a393d9dd
-FAMILIES = "wo", "wi_gt", "wi_in", "wi_ingt"
+FAMILIES = "wo", "wi_gt", "wi_in", "wi_ingt", "da", "da_ref"
 DIMENSIONS = "overall", "coherence", "consistency", "fluency", "relevance"
 VARIANTS = "texts_first", "question_first", "rater", "all", "he2024"
 
@@ -481,9 +481,10 @@ def judge_command(
     *,
     endpoint: Url,  # OpenAI-compatible server, up to and with /v1
     model: ModelName,  # Name of the model on the server
-    # What the judge is shown: nothing else, the reference, the source, or both
+    # Shown with a summary: the reference, the source, or both; da and da_ref are about a translation
     families: Annotated[list[Literal[FAMILIES]], SEVERAL] = ("wi_in",),
     dims: Annotated[list[Literal[(*DIMENSIONS, "all")]], SEVERAL] = ("all",),  # What it judges
+    question: File | None = None,  # Own question with {source}, {hypothesis} and {dim}, graded 1 to 5
     # Wordings of the question; 'all' are the three of this package, to see the effect of the wording;
     # he2024 are the prompts and settings of He et al.'s release, which are fetched
     variants: Annotated[list[Literal[VARIANTS]], SEVERAL, Parameter(alias="--wording")] = VARIANTS[:1],
@@ -501,6 +502,7 @@ def judge_command(
     check_out(out)
     options = dict(chat=not completions, extra=max_tokens and dict(max_tokens=max_tokens))
     server = endpoint_of(endpoint, model, revision, price, **options)
+    families, variants = (("own",), (_own_question(question),)) if question else (families, variants)
     questions = _Questions(_shown_texts(file, families), *_chosen_questions(families, dims, variants), top)
     replies = cache or f"{file}.replies.sqlite"
     if price.dry_run:
@@ -517,6 +519,14 @@ class _Questions(NamedTuple):
     top: int  # Likeliest tokens to request
 
 
+def _own_question(file):
+    from uetrust.nlg.judge import read_question
+
+    if not file.is_file():
+        raise ValueError(f"--question {file}: there is no such file")
+    return read_question(file)
+
+
 def _shown_texts(file, families):  # Of a file that holds what the judge is shown
     from uetrust.scoring.metrics import read_texts
     from uetrust.statistics.judges import check_shown_texts
@@ -527,9 +537,13 @@ def _shown_texts(file, families):  # Of a file that holds what the judge is show
 
 
 def _chosen_questions(families, dims, variants):  # (family, dimension) pairs, and wordings
-    from uetrust.nlg.judge import WORDINGS
+    from uetrust.nlg.judge import JUDGE_FAMILIES, WORDINGS
 
-    pairs = [(family, dim) for family in families for dim in (DIMENSIONS if "all" in dims else dims)]
+    pairs = [
+        (family, dim)
+        for family in families
+        for dim in (JUDGE_FAMILIES[family].dims if "all" in dims else dims)
+    ]
     own = WORDINGS if "all" in variants else ()
     return pairs, tuple(dict.fromkeys([*own, *(name for name in variants if name != "all")]))
 

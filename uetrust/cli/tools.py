@@ -184,8 +184,8 @@ def _named_models():
     group="Score texts",
 )
 def convert_command(
-    # Published format (alignscore, bartscore_para, bleurt, ctc, ctc_regression, dae, factcc, fairseq_bart,
-    # transformers), or an id of the model hub
+    # Published format (alignscore, bartscore_para, bleurt, comet, ctc, ctc_regression, dae, factcc,
+    # fairseq_bart, hhem, metricx, transformers), or an id of the model hub
     layout: Name,
     file: File | None = None,  # File, archive or folder of the model; of an id the folder to write
     out: Folder | None = None,  # Folder to write; of an id in the cache folder of the user when left out

@@ -453,8 +453,9 @@ def _check_config(path):
         raise BadCheckpoint(f"{path}: {bad[0]} is negative. {_COPY_AGAIN}")
     for key in ("attn_implementation", "_attn_implementation", "auto_map"):
         if "/" in str(config.get(key, "")) or (key == "auto_map" and config.get(key)):
+            remedy = "use `uetrust convert hhem`" if "HHEM" in str(config[key]) else f"remove {key!r}"
             raise BadCheckpoint(
-                f"{path}: {key} = {config[key]!r} is code from elsewhere, which is not run: remove {key!r}"
+                f"{path}: {key} = {config[key]!r} is code from elsewhere, which is not run: {remedy}"
             )
 
 
@@ -491,12 +492,12 @@ def _model_folder(name):
             f"{name} has no .safetensors file, only {preview(files)}. Pickled weights can run code and are "
             "not loaded: `uetrust convert transformers FOLDER NEW-FOLDER` reads their tensors alone"
         )
+    _check_config(folder / "config.json")
     if not any(file.startswith(_TOKENIZER_FILES) for file in files):
         raise ValueError(
             f"{name} has no tokenizer (tokenizer.json, vocab.* or spiece.model): save_pretrained of the "
             "tokenizer writes it there"
         )
-    _check_config(folder / "config.json")
     for file in folder.glob("*.safetensors"):
         check_weights_file(file)
     return folder

@@ -31,7 +31,7 @@ from uetrust.core.settings import (
 )
 from ..data.datasets import STORED_TEXTS, dataset_problem, named_samples
 from ..generation.decoding import Decoding, decoding_preset
-from ..nlg.judge import RELEASED_WORDING, WORDINGS
+from ..nlg.judge import RELEASED_WORDING, WORDINGS, read_question
 from ..nlg.likelihood import FAMILY_SCORES, NARCISSISM_MODELS
 from .cache import metric_models
 from .metrics import metric_dtypes
@@ -489,8 +489,18 @@ def bank_plan(
         metric_dtype=_metric_dtype(profile_name, options),
     )
 
+# %% ../../nbs/09_scoring/05_generators.ipynb #fb3a306c
+def _question_of_user(checkpoint, file):
+    "Question in a file, for a judge behind a server."
+    if not file or not Path(file).is_file():
+        raise ValueError(
+            f"metric_models judge_own={checkpoint},{file}: name an existing file with the question"
+        )
+    return read_question(file)
+
 # %% ../../nbs/09_scoring/05_generators.ipynb #a71b4945
 JUDGE_SERVER = "server:"  # Begins the name of a judge that is a server of settings.ini
+_JUDGES = ("judge", "judge_translation", "judge_own")  # Groups of questions that a server may answer
 
 
 def with_judge_server(
@@ -500,7 +510,7 @@ def with_judge_server(
     """Metric models in which server:NAME is the server of that section of settings.ini.
 
     judge=server:NAME,WORDING names the wording of its questions: a key of `uetrust.nlg.judge.WORDINGS`, or
-    `RELEASED_WORDING`."""
+    `RELEASED_WORDING`. judge_own=server:NAME,FILE names the file with the question of a user."""
 
     wordings = [*WORDINGS, RELEASED_WORDING]
 
@@ -508,12 +518,14 @@ def with_judge_server(
         checkpoint, wording = given if isinstance(given, tuple) else (given, "")
         if not str(checkpoint).startswith(JUDGE_SERVER):
             return given
-        if wording and (group != "judge" or wording not in wordings):
+        if group == "judge_own":
+            wording = _question_of_user(checkpoint, wording)
+        elif wording and (group not in _JUDGES or wording not in wordings):
             raise ValueError(
                 f"metric_models {group}={checkpoint},{wording}: a judge has a wording, one of {wordings}"
             )
         judge = generator_settings(checkpoint.removeprefix(JUDGE_SERVER))
-        if group not in ("judge", "echo") or not judge.black_box:
+        if group not in (*_JUDGES, "echo") or not judge.black_box:
             raise ValueError(
                 f"metric_models {group}={checkpoint}: only a judge can be a server, or echo, and its section "
                 f"needs endpoint or serve; write judge={JUDGE_SERVER}NAME, or name a checkpoint"

@@ -35,11 +35,12 @@ from uetrust.generation.endpoint import (
     request_with_key,
 )
 from uetrust.nlg.judge import (
+    JUDGE_FAMILIES,
     JUDGE_SCALES,
     JUDGE_SETTINGS_HE2024,
     MIN_ANSWER_PROBABILITY,
-    PROMPT_FAMILIES,
     RELEASED_WORDING,
+    WORDINGS,
     ice_example_order,
     ice_prompt,
     judge_prompt,
@@ -130,15 +131,12 @@ def judge_templates(
     variant: str = "texts_first",  # Wording of the others
 ) -> list:  # (template with {source}, text to put there) of each item
     "Questions with a placeholder for the longest text, and this text."
-    if family == "own" and own.count("{source}") != 1:
-        raise ValueError(f"a question of the user needs {{source}} exactly once, got {own!r}")
-    long = "source" if family == "own" or "source" in PROMPT_FAMILIES[family].shown else "reference"
+    long = "source" if "source" in JUDGE_FAMILIES[family].shown else "reference"
 
     def template(item):
         shown = {name: text.replace("{source}", "{ source}") for name, text in item.items() if name != long}
-        if family == "own":
-            return own.replace("{dim}", dim).replace("{hypothesis}", shown["hypothesis"])
-        return judge_prompt(family, dim, shown | {long: "{source}"}, variant)[0]["content"]
+        wording = own if family == "own" else variant
+        return judge_prompt(family, dim, shown | {long: "{source}"}, wording)[0]["content"]
 
     items = [dict(zip(texts, values)) for values in zip(*texts.values(), strict=True)]
     return [(template(item), item[long]) for item in items]
@@ -267,7 +265,7 @@ def _missing_text(value):  # Why a value is no text; '' for a text
 # %% ../../nbs/08_statistics/11_judges.ipynb #848f813c
 def check_shown_texts(
     texts: pd.DataFrame,  # id, hypothesis, source, reference
-    families,  # Of `PROMPT_FAMILIES`
+    families,  # Of `JUDGE_FAMILIES`
     file="",  # Name of the file they come from, for the error
 ):
     "Check that every text that a judge is shown is there, under an id of its own; an error names it."
@@ -277,7 +275,7 @@ def check_shown_texts(
             f"{where}every text needs an id of its own, these occur twice: {preview(twice)}. "
             "Rename them, or leave the repeated rows out: each would be paid for"
         )
-    for column in dict.fromkeys(name for family in families for name in PROMPT_FAMILIES[family].shown):
+    for column in dict.fromkeys(name for family in families for name in JUDGE_FAMILIES[family].shown):
         for i, value in enumerate(texts[column] if column in texts else ()):
             if why := _missing_text(value):
                 raise ValueError(
@@ -300,7 +298,7 @@ def _request_fields(endpoint, variant, top):
 # %% ../../nbs/08_statistics/11_judges.ipynb #48508197-1
 def judge_requests(
     endpoint: Endpoint,  # The judge
-    family: str,  # Of `PROMPT_FAMILIES`
+    family: str,  # Of `JUDGE_FAMILIES`
     dim: str,  # Of `DEFINITIONS`
     texts: pd.DataFrame,  # id, hypothesis, source, reference, as far as the family shows them
     # Wording; `uetrust.nlg.judge.RELEASED_WORDING` brings the settings of the release: no limit of tokens
@@ -315,7 +313,7 @@ def judge_requests(
     options = _request_fields(endpoint, variant, top)
 
     def body(item):
-        shown = {name: getattr(item, name, None) for name in PROMPT_FAMILIES[family].shown}
+        shown = {name: getattr(item, name, None) for name in JUDGE_FAMILIES[family].shown}
         messages = judge_prompt(family, dim, shown, variant)
         prompt = dict(messages=messages) if endpoint.chat else dict(prompt=messages[0]["content"])
         return {
@@ -448,7 +446,7 @@ def judge_scores(
     questions: list,  # (family, dim)
     texts: pd.DataFrame,  # id, hypothesis, source, reference, as far as the families show them
     cache,  # sqlite file of raw replies
-    variants: tuple = ("texts_first",),  # Wordings
+    variants: tuple = ("texts_first",),  # Wordings; of the family 'own' the question, which is called own
     top: int = 0,  # As in `remote_judge_statistics`
     progress: bool = True,  # Show texts done and time left
 ) -> JudgeScores:  # The scores in `table`, and what the server refused or cut
@@ -471,11 +469,12 @@ def judge_scores(
         statistics, reasons = remote_judge_statistics(
             endpoint, questions, texts, cache, variant, top, ask=ask
         )
-        refused |= {f"{variant} {question}": why for question, why in reasons.items() if why}
-        cut |= {f"{variant} {question}": _cut_samples(statistics, question, texts) for question in reasons}
+        called = variant if variant in (*WORDINGS, RELEASED_WORDING) else "own"
+        refused |= {f"{called} {question}": why for question, why in reasons.items() if why}
+        cut |= {f"{called} {question}": _cut_samples(statistics, question, texts) for question in reasons}
         run = ScoreRun(texts["id"], reg, **statistics)
         parts += [
-            _without_unanswered(compute_score(run, name), entry, reasons).assign(variant=variant)
+            _without_unanswered(compute_score(run, name), entry, reasons).assign(variant=called)
             for name, entry in reg.of("nlg").items()
             if name.startswith("judge_") and set(entry.needs) <= set(statistics)
         ]
@@ -513,7 +512,8 @@ class JudgeServer:
 
     generator: object  # Section [generator.NAME] of settings.ini with an endpoint, or a checkpoint to serve
     replies: str  # sqlite file of raw replies
-    wording: str = "texts_first"  # Key of `uetrust.nlg.judge.WORDINGS`, or `RELEASED_WORDING`
+    # Key of `uetrust.nlg.judge.WORDINGS`, or `RELEASED_WORDING`, or for judge_own the question of the user
+    wording: str = "texts_first"
 
     @property
     def name(self) -> str:

@@ -19,7 +19,7 @@ from ...generation.decoding import HE2024_DECODING
 from ...nlg.alignment import bertscore_layer
 from ...nlg.fflm import coco_maskings, pos_tagged
 from ...nlg.heads import alignscore_chunks, named_entities
-from ...nlg.judge import DIMENSION_DEFINITIONS, PROMPT_FAMILIES
+from ...nlg.judge import JUDGE_FAMILIES, PROMPT_FAMILIES, TRANSLATION_FAMILIES
 from ...nlg.likelihood import GPT_LAYOUT, IN_OTHER_WORDS_TEMPLATE, TLDR_TEMPLATE
 from ...nlg.nli import summac_grid
 from ..entry import TEXT_COLUMNS, needs_by_text, register_named, text_entry
@@ -398,26 +398,24 @@ def _judge_answers(model, inputs, requested, head=None, **kw):
 def _judge_statistics(families):
     "Statistic -> texts, of every dimension of prompt families."
     return {
-        f"{answer}_{family}_{dim}": texts
-        for family, texts in families.items()
-        for dim in DIMENSION_DEFINITIONS
+        f"{answer}_{name}_{dim}": tuple(text for text in TEXT_COLUMNS[1:] if text in family.shown)
+        for name, family in families.items()
+        for dim in family.dims
         for answer in ("reply", "answers")
     }
 
 # %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0ae2e45b
 _ENTRIES |= dict(
     judge=text_entry(
-        "a reply, or probabilities of answers",
-        _judge_statistics(
-            {
-                name: tuple(text for text in TEXT_COLUMNS[1:] if text in family.shown)
-                for name, family in PROMPT_FAMILIES.items()
-            }
-        ),
-        _judge_answers,
+        "a reply, or probabilities of answers", _judge_statistics(PROMPT_FAMILIES), _judge_answers
     ),
     judge_own=text_entry(
-        "a reply, or probabilities of answers", _judge_statistics(dict(own=("source",))), _judge_answers
+        "a reply, or probabilities of answers",
+        _judge_statistics(dict(own=JUDGE_FAMILIES["own"])),
+        _judge_answers,
+    ),
+    judge_translation=text_entry(
+        "a reply, or probabilities of answers", _judge_statistics(TRANSLATION_FAMILIES), _judge_answers
     ),
 )
 
@@ -469,7 +467,9 @@ _ENTRIES |= dict(
     ),
     embedding=text_entry(
         "embedding, [D]",
-        needs_by_text(none="embedding_hypothesis", reference="embedding_reference"),
+        needs_by_text(
+            none="embedding_hypothesis", source="embedding_source", reference="embedding_reference"
+        ),
         _text_embeddings,
     ),
 )
