@@ -1,6 +1,7 @@
 """The ranges of our dependencies: the core with the lowest and the newest versions, on every interpreter at
 hand, and what it can be installed beside. Each environment is made from the package index."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -22,8 +23,11 @@ LINES = (
 )
 
 
-def at_hand(python):
-    return subprocess.run([UV, "python", "find", python], capture_output=True, cwd="/").returncode == 0
+def interpreter(python):
+    "Path of an interpreter, where uv or pyenv has one"
+    found = subprocess.run([UV, "python", "find", "--system", python], capture_output=True, text=True)
+    of_pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    return found.stdout.strip() or next(map(str, of_pyenv.glob(f"{python}.*/bin/python")), None)
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +49,10 @@ def printed(folder, uetrust):
     [("3.11", "lowest-direct"), ("3.11", "highest"), ("3.12", "highest"), ("3.13", "lowest-direct")],
 )
 def test_the_core_says_the_same_with_other_versions(tmp_path, outputs, python, resolution):
-    if not at_hand(python):
+    if not (at := interpreter(python)):
         pytest.skip(f"there is no Python {python}")
     env = tmp_path / "env"
-    make(tmp_path, UV, "venv", "-q", "-p", python, env)
+    make(tmp_path, UV, "venv", "-q", "-p", at, env)
     install = [UV, "pip", "install", "-q", "-p", env / "bin" / "python", *pip_find_links()]
     make(tmp_path, *install, "--resolution", resolution, ROOT)
     text, numbers = printed(tmp_path, env / "bin" / "uetrust")
