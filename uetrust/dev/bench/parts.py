@@ -23,6 +23,7 @@ from .level import bench_levels
 from .resampled import bench_resampled
 from .streaming import keep_stream_growth, stream_growth
 from .waiting import bench_waiting
+from ...papers.bulletins.probes import store_label_curves
 from ...papers.people.doses import store_doses
 from ...papers.people.planned import store_plans
 from ...papers.people.promises import store_promises
@@ -109,6 +110,7 @@ SIMULATED = {
     "guarantee": _guarantees,
     "power": store_plans,
     "dose": store_doses,
+    "labels": store_label_curves,
 }  # Functions of the number of studies, which return the paths of what they stored
 PARTS = TIMED | dict(costs=_costs, growth=_growth, clients=_clients)
 PARTS |= {name: partial(_simulate, make) for name, make in SIMULATED.items()}

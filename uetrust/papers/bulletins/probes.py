@@ -6,7 +6,7 @@
 __all__ = ['TUNED_SCORES', 'CURVE_SIZES', 'TEST_TEXTS', 'PICKED', 'ProbedTexts', 'probed_bank', 'probed_texts', 'draw_prr',
            'transfer_prr', 'store_label_curves', 'labels_to_beat', 'plot_curves']
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #ec6bc8ec
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #a190f57e
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from ...scoring.generators import generator_settings
 from ...scoring.trained.features import TRAINED_METHODS, bank_features, get_trained
 from ...scoring.trained.nested import chosen_option
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #90ef10bc
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #268f474a
 # Scores that the tuned ensemble weights: of tokens, attention and samples
 TUNED_SCORES = ("msp", "perplexity", "mte", "rauq", "discrete_semantic_entropy", "deg_mat", "eigv")
 
@@ -57,7 +57,7 @@ def probed_bank(
         compute_attention(folder / "lookback", bank, samples, model, decoding, "lookback")
     return folder
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #c9a0e5ff
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #56664741
 def probed_texts(
     generator: str,  # Of the large run
     folder: Path,  # Of its bank, from `probed_bank`
@@ -76,7 +76,7 @@ def probed_texts(
             features[name] = bank_features(folder, name).loc[texts]
     return ProbedTexts(stored.quality.loc[texts, "truth"], stored.uncertainty.loc[texts], features)
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #4fcd1575
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #2031d9ae
 CURVE_SIZES, TEST_TEXTS = (25, 50, 100, 200, 400, 800, 1500), 500
 PICKED = "picked"  # The unsupervised method that the labels favour
 
@@ -114,7 +114,7 @@ def draw_prr(
         rows += [dict(method=name, labels=size, draw=draw, prr=value) for name, value in found.items()]
     return pd.DataFrame(rows)
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #7555d428
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #d948b193
 def transfer_prr(
     probed: dict,  # Generator -> `ProbedTexts`
     draw: int,  # Number of the draw, which is its seed
@@ -137,9 +137,9 @@ def transfer_prr(
                 rows.append(dict(method=name, learned=source, judged=judged, draw=draw, prr=value))
     return pd.DataFrame(rows)
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #6d9658fe
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #0abccdb5
 def store_label_curves(
-    draws: int = 20,  # Draws of labels and of texts that are scored
+    draws: int = 40,  # Draws of labels and of texts that are scored
     folder: Path = None,  # Folder of the banks; runs/labels when None
     generators: tuple = MAIN_GENERATORS,
 ) -> list:  # Paths of data/inference/labels.csv and labels_transfer.csv
@@ -162,7 +162,7 @@ def _best_method(probed):  # Unsupervised method with the highest PRR of all tex
     values = prr_values(probed.quality.to_numpy()[:, None], probed.scores.to_numpy())[:, 0]
     return dict(name=probed.scores.columns[int(np.nanargmax(values))], prr=round(float(np.nanmax(values)), 4))
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #cb9b6e3f
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #3a778558
 def labels_to_beat(
     rows: pd.DataFrame,  # Table of `store_label_curves`: generator, method, labels, draw, prr
     rival: str = "msp",  # Method to beat
@@ -184,7 +184,7 @@ def labels_to_beat(
         out.append(found | dict(gain=gain.mean(), gain_lo=gain_lo, gain_hi=gain_hi))
     return pd.DataFrame(out)
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #0694a81c
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #43593abb
 def plot_curves(
     rows: pd.DataFrame,  # Table of `store_label_curves`
 ):  # Figure

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TRAINED_METHODS', 'TrainedMethod', 'get_trained', 'entropy_features', 'run_features', 'bank_features']
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #a1953f3f
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #ea9f7ac8
 from typing import NamedTuple
 
 import numpy as np
@@ -13,13 +13,14 @@ import pandas as pd
 
 from ...core.checks import preview
 from ...core.run import ScoreRun
+from ...core.scores import wide_table
 from ..methods import score_generations
 from .nested import Learner
 from .probes import ENTROPY_PROBE, LINEAR_PROBE, fit_haloscope, fit_saplma
 from ...statistics.stored import score_runs
 from ...statistics.texts import MADE_BY, STATISTICS
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #e98f28d6
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #8624c17a
 class TrainedMethod(NamedTuple):
     "A method that learns from labels"
 
@@ -33,7 +34,7 @@ class TrainedMethod(NamedTuple):
     pitfall: str
     parent: str = ""  # Name of the score that it was made to improve on
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #f09a2ae1
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #a29a109c
 _STATES = "1 text read by the generator; a product"
 _LAYER = "The states belong to one checkpoint: another one needs labels of its own."
 _PROBE = r"\sigma(b+w^\top h),\quad h\text{ state of the last token of the }"
@@ -72,7 +73,7 @@ TRAINED_METHODS = dict(
     ),
 )
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #7429ab17
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #54355a2e
 TRAINED_METHODS |= dict(
     haloscope=TrainedMethod(
         Learner(fit_haloscope),
@@ -118,7 +119,7 @@ TRAINED_METHODS |= dict(
     ),
 )
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #edb5ff5a
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #972bd5c2
 def get_trained(
     name: str,  # A key of `TRAINED_METHODS`
 ) -> TrainedMethod:
@@ -127,7 +128,7 @@ def get_trained(
         raise LookupError(f"there is no trained method {name!r}; there are {', '.join(TRAINED_METHODS)}")
     return TRAINED_METHODS[name]
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #d712eda9
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #cd8b2c2b
 def entropy_features(
     top_logp: np.ndarray,  # Log-probabilities of the likeliest K tokens at each place, in nats, shape [L,K]
 ) -> np.ndarray:  # Means over places, then largest, of -p log p by rank, in nats, shape [2K]; NaN without a token
@@ -139,7 +140,7 @@ def entropy_features(
         parts = np.where(np.isneginf(ranked), 0, -np.exp(ranked) * ranked)
     return np.concatenate([parts.mean(0), parts.max(0)])
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #d6c585c0
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #7a2c7b1c
 _MADE_OF = dict(top_entropies="greedy_top_logp")  # Features -> statistic
 
 
@@ -164,7 +165,7 @@ def run_features(
     table = np.array([empty if row is None else row for row in rows.values()])
     return pd.DataFrame(table, list(rows), [f"{name}{i}" for i in range(table.shape[1])])
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #ff3da9bd
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #f32da1d3
 def bank_features(
     folder,  # Folder of a bank and its statistics
     method: str,  # A key of `TRAINED_METHODS`
@@ -177,7 +178,7 @@ def bank_features(
             raise ValueError(f"{method} learns from scores of other methods: name them, such as ('msp', 'mte')")
         found = score_generations(folder, list(scores), progress=False)
         _need(found.missing, folder)
-        return found.wide[list(scores)]
+        return wide_table(found.table)[list(scores)]
     needed = _MADE_OF.get(name, name)
     runs = list(score_runs(folder))
     _need({} if all(needed in run.stored for run in runs) else {method: [needed]}, folder)
