@@ -132,7 +132,7 @@ def _in_batches(rows, batch_tokens, run):  # One result of `run` per row, in the
     return [done[i] for i in range(len(rows))]
 
 # %% ../../nbs/08_statistics/05_attention.ipynb #a4e0287e
-def _lookback_ratios(weights, start, n):  # Of a text of n tokens from position start on, mean over tokens, [H]
+def _lookback_ratios(weights, start, n):  # Of n tokens from position start on, mean over tokens, [H]
     rows = weights[:, start : max(start + n - 1, start)].double()
     context = rows[:, :, :start].mean(2)
     new = rows[:, :, start:].sum(2) / torch.arange(1, rows.shape[1] + 1, device=rows.device)

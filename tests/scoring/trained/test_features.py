@@ -26,7 +26,9 @@ from uetrust.statistics.scores import load_scores
 def test_every_method_says_what_it_needs_and_names_a_score_as_its_parent():
     load_scores()
     for name, method in TRAINED_METHODS.items():
-        assert all((method.labels, method.needs, method.cost, method.cite, method.formula, method.pitfall)), name
+        assert all((method.labels, method.needs, method.cost, method.cite, method.formula, method.pitfall)), (
+            name
+        )
         assert not method.parent or method.parent in reg or method.parent in TRAINED_METHODS
     with pytest.raises(LookupError, match="no trained method 'sep'; there are semantic_entropy_probe"):
         get_trained("sep")
@@ -82,7 +84,9 @@ def test_lookback_ratios_are_one_number_per_head(bank):
 
 def test_what_a_bank_lacks_is_named_with_the_command_that_makes_it(bank):
     _, folder = bank
-    with pytest.raises(ValueError, match="has no greedy_top_logp, which wepr needs: uetrust read .* --read conditional"):
+    with pytest.raises(
+        ValueError, match="no greedy_top_logp, which wepr needs: uetrust read .* --read conditional"
+    ):
         bank_features(folder, "wepr")
     with pytest.raises(ValueError, match="has no greedy_logp, which msp needs"):
         bank_features(folder, "tuned_ensemble", ("msp",))

@@ -1,4 +1,4 @@
-"""Nested cross-validation: no source in two folds, nothing of a fold in its model, and the width of chance."""
+"""Nested cross-validation: no source in two folds, no text in its own model, and chance."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,9 @@ def test_what_a_fold_holds_does_not_reach_its_model():
     others = (found.folds == found.folds[i]) & (np.arange(60) != i)
     again = nested_scores(LINEAR_PROBE, moved, labels, document)
     assert np.array_equal(again.scores[others], found.scores[others])
-    assert not np.array_equal(again.scores[found.folds != found.folds[i]], found.scores[found.folds != found.folds[i]])
+    assert not np.array_equal(
+        again.scores[found.folds != found.folds[i]], found.scores[found.folds != found.folds[i]]
+    )
     nudged = labels.copy()
     nudged[i] += 1e-6  # The order, and so the folds, stay
     again = nested_scores(LINEAR_PROBE, x, nudged, document)
@@ -124,7 +126,9 @@ def test_shuffled_labels_give_a_prr_within_the_null_interval(name, draws):
         document, quality = np.repeat(np.arange(30), 2), rng.normal(size=60)
         quality = quality[np.repeat(rng.permutation(30), 2) * 2 + np.tile([0, 1], 30)]
         learned = -quality if learner.target else (quality < np.quantile(quality, 0.4)).astype(float)
-        found = trained_prr(quality, nested_scores(learner, x, learned, document, seed=trial).scores, document)
+        found = trained_prr(
+            quality, nested_scores(learner, x, learned, document, seed=trial).scores, document
+        )
         within += abs(found.value) <= found.null
         values.append(found.value)
     assert within >= binom.ppf(1e-3, trials, 0.95)

@@ -48,9 +48,15 @@ def test_separable_labels_and_constant_features_are_fitted(rng):
 
 def test_the_network_has_the_layers_of_the_paper_and_leaves_the_callers_dice_alone(rng):
     x = rng.normal(size=(64, 7))
-    wrong, before, threads = (x[:, 0] > 0).astype(float), torch.random.get_rng_state(), torch.get_num_threads()
+    wrong, before, threads = (
+        (x[:, 0] > 0).astype(float),
+        torch.random.get_rng_state(),
+        torch.get_num_threads(),
+    )
     score = fit_saplma(x, wrong)
-    network = next(cell.cell_contents for cell in score.__closure__ if hasattr(cell.cell_contents, "parameters"))
+    network = next(
+        cell.cell_contents for cell in score.__closure__ if hasattr(cell.cell_contents, "parameters")
+    )
     shapes = [tuple(p.shape) for p in network.parameters() if p.dim() == 2]
     assert shapes == [(256, 7), (128, 256), (64, 128), (1, 64)]
     assert torch.equal(before, torch.random.get_rng_state()) and threads == torch.get_num_threads()

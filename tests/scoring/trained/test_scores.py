@@ -26,7 +26,9 @@ def test_a_file_of_scores_gives_an_ensemble_with_an_honest_prr(made, tmp_path):
     features.assign(human=quality, document=source.astype(str)).rename_axis("sample").to_csv(path)
     table = read_scores(path, "sample")
     for below in (0, None):
-        found = trained_scores(table[["a", "b", "c"]], table["human"], below=below, document=table["document"])
+        found = trained_scores(
+            table[["a", "b", "c"]], table["human"], below=below, document=table["document"]
+        )
         assert found.prr.value > 0.4 > found.prr.null and found.prr.n == 120 and found.notes == ()
         assert list(found.scores.index) == list(table.index)
         assert all(len(set(found.folds[source == one])) == 1 for one in set(source))
@@ -35,7 +37,9 @@ def test_a_file_of_scores_gives_an_ensemble_with_an_honest_prr(made, tmp_path):
 @pytest.mark.parametrize("name", TRAINED_METHODS)
 def test_every_method_finds_what_is_there(made, name):
     features, quality, source = made
-    far = features.assign(a=features["a"] * 3 + np.sign(features["a"]) * 3) if name == "haloscope" else features
+    far = (
+        features.assign(a=features["a"] * 3 + np.sign(features["a"]) * 3) if name == "haloscope" else features
+    )
     target = dict(entropy=-quality) if name == "semantic_entropy_probe" else dict(below=0)
     known = -(far["a"].abs()) if name == "haloscope" else quality
     target |= dict(below=known.median()) if name == "haloscope" else {}
@@ -72,7 +76,9 @@ def test_another_generator_is_scored_where_the_features_are_the_same(made):
     features, quality, source = made
     found = transferred_scores(features, quality, features.iloc[::-1] + 1, below=0, document=source)
     assert found.corr(quality[::-1], method="spearman") < -0.4
-    gap = transferred_scores(features, quality, features.mask(features.index.to_series() == "t3", axis=0), below=0)
+    gap = transferred_scores(
+        features, quality, features.mask(features.index.to_series() == "t3", axis=0), below=0
+    )
     assert list(gap.index[gap.isna()]) == ["t3"]
     with pytest.raises(ValueError, match=r"3 features \(a, b, c\), and the other texts have 2 \(a, c\)"):
         transferred_scores(features, quality, features[["a", "c"]], below=0)

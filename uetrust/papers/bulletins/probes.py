@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['TUNED_SCORES', 'CURVE_SIZES', 'TEST_TEXTS', 'PICKED', 'ProbedTexts', 'probed_bank', 'probed_texts', 'draw_prr',
-           'transfer_prr', 'store_label_curves', 'labels_to_beat', 'plot_curves']
+           'transfer_prr', 'store_label_curves', 'labels_to_beat', 'label_words', 'transfer_table', 'plot_curves']
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #a190f57e
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #151389b8
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from ...scoring.generators import generator_settings
 from ...scoring.trained.features import TRAINED_METHODS, bank_features, get_trained
 from ...scoring.trained.nested import chosen_option
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #268f474a
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #9b360ea6
 # Scores that the tuned ensemble weights: of tokens, attention and samples
 TUNED_SCORES = ("msp", "perplexity", "mte", "rauq", "discrete_semantic_entropy", "deg_mat", "eigv")
 
@@ -50,14 +50,15 @@ def probed_bank(
     settings, samples = generator_settings(generator), load_samples(f"bulletin:test:{items}")
     model = load_model(root() / settings.model, device="cpu")
     decoding = replace(settings.decoding, samples=0)
-    bank = fill_local_bank(folder / "texts", "bulletin", generator, samples, model, decoding, batch=settings.batch)
+    how = ("bulletin", generator, samples, model, decoding)
+    bank = fill_local_bank(folder / "texts", *how, batch=settings.batch)
     jobs = [(folder / name, PASSES[name], name) for name in ("conditional", "probe_hidden")]
     compute_together(jobs, bank, samples, model, decoding)
     if model.kind == "causal":
         compute_attention(folder / "lookback", bank, samples, model, decoding, "lookback")
     return folder
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #56664741
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #5ed063e3
 def probed_texts(
     generator: str,  # Of the large run
     folder: Path,  # Of its bank, from `probed_bank`
@@ -76,7 +77,7 @@ def probed_texts(
             features[name] = bank_features(folder, name).loc[texts]
     return ProbedTexts(stored.quality.loc[texts, "truth"], stored.uncertainty.loc[texts], features)
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #2031d9ae
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #9f9cda2d
 CURVE_SIZES, TEST_TEXTS = (25, 50, 100, 200, 400, 800, 1500), 500
 PICKED = "picked"  # The unsupervised method that the labels favour
 
@@ -114,7 +115,7 @@ def draw_prr(
         rows += [dict(method=name, labels=size, draw=draw, prr=value) for name, value in found.items()]
     return pd.DataFrame(rows)
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #d948b193
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #0a0daa37
 def transfer_prr(
     probed: dict,  # Generator -> `ProbedTexts`
     draw: int,  # Number of the draw, which is its seed
@@ -137,9 +138,9 @@ def transfer_prr(
                 rows.append(dict(method=name, learned=source, judged=judged, draw=draw, prr=value))
     return pd.DataFrame(rows)
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #0abccdb5
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #3c8eed49
 def store_label_curves(
-    draws: int = 40,  # Draws of labels and of texts that are scored
+    draws: int = 20,  # Draws of labels and of texts that are scored
     folder: Path = None,  # Folder of the banks; runs/labels when None
     generators: tuple = MAIN_GENERATORS,
 ) -> list:  # Paths of data/inference/labels.csv and labels_transfer.csv
@@ -162,21 +163,23 @@ def _best_method(probed):  # Unsupervised method with the highest PRR of all tex
     values = prr_values(probed.quality.to_numpy()[:, None], probed.scores.to_numpy())[:, 0]
     return dict(name=probed.scores.columns[int(np.nanargmax(values))], prr=round(float(np.nanmax(values)), 4))
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #3a778558
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #5bf4ed67
 def labels_to_beat(
     rows: pd.DataFrame,  # Table of `store_label_curves`: generator, method, labels, draw, prr
     rival: str = "msp",  # Method to beat
     level: float = 0.95,  # Share of the draws between lo and hi
-) -> pd.DataFrame:  # generator, method, labels, lo, hi, gain, gain_lo, gain_hi; infinite where no number is enough
-    "Smallest number of labels from which on a method beats a rival: the median draw, and the middle of the draws."
+) -> (
+    pd.DataFrame
+):  # generator, method, labels, lo, hi (infinite where none is enough), gain, gain_lo, gain_hi
+    "Smallest number of labels from which on a method beats a rival: median and middle of the draws."
     wide = rows.pivot_table(index=["generator", "draw", "labels"], columns="method", values="prr")
     gains = wide.drop(columns=rival).sub(wide[rival], axis=0)
     ends, out = [(1 - level) / 2, 0.5, (1 + level) / 2], []
     for (generator, method), values in gains.stack().groupby(level=["generator", "method"]):
         by_draw = values.droplevel(["generator", "method"]).unstack("labels")
         lost = by_draw.le(0).to_numpy()
-        last = np.where(lost.any(1), lost.shape[1] - lost[:, ::-1].argmax(1), 0)  # First size after the last loss
-        first = np.append(by_draw.columns.to_numpy(float), np.inf)[last]
+        after = np.where(lost.any(1), lost.shape[1] - lost[:, ::-1].argmax(1), 0)  # The last loss
+        first = np.append(by_draw.columns.to_numpy(float), np.inf)[after]
         lo, middle, hi = np.quantile(first, ends, method="inverted_cdf")
         gain = by_draw.iloc[:, -1]
         gain_lo, gain_hi = gain.quantile(ends[0]), gain.quantile(ends[2])
@@ -184,7 +187,34 @@ def labels_to_beat(
         out.append(found | dict(gain=gain.mean(), gain_lo=gain_lo, gain_hi=gain_hi))
     return pd.DataFrame(out)
 
-# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #43593abb
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #d6662c7d
+def label_words(
+    found: pd.DataFrame,  # Table of `labels_to_beat`
+    most: int,  # Largest number of labels that was tried
+) -> pd.DataFrame:  # Methods x generators: '50 [25, 200]', or 'more than 1,500' where none was enough
+    "Numbers of labels in words: the median draw, and the middle of the draws."
+
+    def words(count):
+        return f"{count:,.0f}" if np.isfinite(count) else f"more than {most:,}"
+
+    cells = [f"{words(row.labels)} [{words(row.lo)}, {words(row.hi)}]" for row in found.itertuples()]
+    return found.assign(words=cells).pivot(index="method", columns="generator", values="words")
+
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #3c3ef563
+def transfer_table(
+    rows: pd.DataFrame,  # Table of `store_label_curves`: method, learned, judged, draw, prr
+) -> (
+    pd.DataFrame
+):  # method; own, moved: mean PRR on the generator learned from, and on others; lowest, highest
+    "What is lost on the way to another generator; lowest and highest are means of a pair of generators."
+    mean = rows.groupby(["method", "learned", "judged"], sort=False)["prr"].mean().reset_index()
+    own = mean["learned"] == mean["judged"]
+    parts = dict(own=mean[own], moved=mean[~own])
+    by_method = {name: part.groupby("method", sort=False)["prr"] for name, part in parts.items()}
+    ends = dict(lowest=by_method["moved"].min(), highest=by_method["moved"].max())
+    return pd.DataFrame({name: part.mean() for name, part in by_method.items()} | ends).reset_index()
+
+# %% ../../../nbs/10_papers/07_bulletins/15_probes.ipynb #f7151a35
 def plot_curves(
     rows: pd.DataFrame,  # Table of `store_label_curves`
 ):  # Figure
@@ -192,7 +222,8 @@ def plot_curves(
     import matplotlib.pyplot as plt
 
     generators = list(rows["generator"].unique())
-    figure, axes = plt.subplots(1, len(generators), figsize=(4 * len(generators), 3.6), sharey=True, squeeze=False)
+    size = (4 * len(generators), 3.6)
+    figure, axes = plt.subplots(1, len(generators), figsize=size, sharey=True, squeeze=False)
     colors = {name: f"C{i}" for i, name in enumerate([PICKED, *TRAINED_METHODS])} | dict(msp="black")
     for ax, generator in zip(axes[0], generators):
         of = rows[rows["generator"] == generator]

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TRAINED_METHODS', 'TrainedMethod', 'get_trained', 'entropy_features', 'run_features', 'bank_features']
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #ea9f7ac8
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #35ed4a23
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from .probes import ENTROPY_PROBE, LINEAR_PROBE, fit_haloscope, fit_saplma
 from ...statistics.stored import score_runs
 from ...statistics.texts import MADE_BY, STATISTICS
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #8624c17a
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #9ef14af6
 class TrainedMethod(NamedTuple):
     "A method that learns from labels"
 
@@ -34,7 +34,7 @@ class TrainedMethod(NamedTuple):
     pitfall: str
     parent: str = ""  # Name of the score that it was made to improve on
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #a29a109c
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #a6a29037
 _STATES = "1 text read by the generator; a product"
 _LAYER = "The states belong to one checkpoint: another one needs labels of its own."
 _PROBE = r"\sigma(b+w^\top h),\quad h\text{ state of the last token of the }"
@@ -73,7 +73,7 @@ TRAINED_METHODS = dict(
     ),
 )
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #54355a2e
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #ac6bb1c6
 TRAINED_METHODS |= dict(
     haloscope=TrainedMethod(
         Learner(fit_haloscope),
@@ -82,7 +82,8 @@ TRAINED_METHODS |= dict(
         "100, and many texts without a label",
         _STATES,
         "Du et al. 2024, HaloScope, https://arxiv.org/abs/2409.17504",
-        r"\mathrm{MLP}_{1024}(h)\text{ of }1(\zeta>T),\ \zeta=\frac1k\sum_{j\le k}\sigma_j\langle h-\bar h,v_j\rangle^2",
+        r"\mathrm{MLP}_{1024}(h)\text{ of }1(\zeta>T),\ "
+        r"\zeta=\frac1k\sum_{j\le k}\sigma_j\langle h-\bar h,v_j\rangle^2",
         "What varies most between texts may be their subject and not their truth. " + _LAYER,
         "saplma",
     ),
@@ -103,8 +104,9 @@ TRAINED_METHODS |= dict(
         "right or wrong, or a quality",
         "some 10 for each of its 2K weights",
         "nothing more than the likeliest K tokens",
-        "Moslonka & Randrianarivo 2025, WEPR, https://arxiv.org/abs/2509.04492",
-        r"\sigma(b+\sum_k\beta_k\,\mathrm{mean}_t\,s_{tk}+\sum_k\gamma_k\max_t s_{tk}),\ s_{tk}=-p_{tk}\log p_{tk}",
+        "Moslonka et al. 2025, WEPR, https://arxiv.org/abs/2509.04492",
+        r"\sigma(b+\sum_k\beta_k\,\mathrm{mean}_t\,s_{tk}+\sum_k\gamma_k\max_t s_{tk}),\ "
+        r"s_{tk}=-p_{tk}\log p_{tk}",
         "Servers report different numbers of tokens, and weights belong to one of them.",
     ),
     tuned_ensemble=TrainedMethod(
@@ -119,7 +121,7 @@ TRAINED_METHODS |= dict(
     ),
 )
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #972bd5c2
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #9f49aa77
 def get_trained(
     name: str,  # A key of `TRAINED_METHODS`
 ) -> TrainedMethod:
@@ -128,11 +130,11 @@ def get_trained(
         raise LookupError(f"there is no trained method {name!r}; there are {', '.join(TRAINED_METHODS)}")
     return TRAINED_METHODS[name]
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #cd8b2c2b
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #81d71756
 def entropy_features(
     top_logp: np.ndarray,  # Log-probabilities of the likeliest K tokens at each place, in nats, shape [L,K]
-) -> np.ndarray:  # Means over places, then largest, of -p log p by rank, in nats, shape [2K]; NaN without a token
-    "Entropy contributions of the likeliest tokens: what WEPR weights. The K probabilities are not renormalised."
+) -> np.ndarray:  # Means over places, then largest, of -p log p by rank, [2K]; NaN without a token
+    "Entropy contributions of the likeliest tokens, which WEPR weights; nothing is renormalised."
     ranked = -np.sort(-np.asarray(top_logp, float), axis=1)
     if not len(ranked):
         return np.full(2 * ranked.shape[1], np.nan)
@@ -140,7 +142,7 @@ def entropy_features(
         parts = np.where(np.isneginf(ranked), 0, -np.exp(ranked) * ranked)
     return np.concatenate([parts.mean(0), parts.max(0)])
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #7a2c7b1c
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #d461764d
 _MADE_OF = dict(top_entropies="greedy_top_logp")  # Features -> statistic
 
 
@@ -160,12 +162,12 @@ def run_features(
     rows = {sample: _row(name, value) for sample, value in zip(run.samples, run[_MADE_OF.get(name, name)])}
     widths = {len(row) for row in rows.values() if row is not None}
     if len(widths) > 1:
-        raise ValueError(f"{name} has {preview(sorted(widths))} numbers for different texts, and needs one width")
+        raise ValueError(f"{name} has {preview(sorted(widths))} numbers for different texts, not one width")
     empty = np.full(next(iter(widths), 0), np.nan)
     table = np.array([empty if row is None else row for row in rows.values()])
     return pd.DataFrame(table, list(rows), [f"{name}{i}" for i in range(table.shape[1])])
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #f32da1d3
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #bf33ce92
 def bank_features(
     folder,  # Folder of a bank and its statistics
     method: str,  # A key of `TRAINED_METHODS`
@@ -175,7 +177,7 @@ def bank_features(
     name = get_trained(method).features
     if name == "scores":
         if not scores:
-            raise ValueError(f"{method} learns from scores of other methods: name them, such as ('msp', 'mte')")
+            raise ValueError(f"{method} learns from scores of other methods: name them: ('msp', 'mte')")
         found = score_generations(folder, list(scores), progress=False)
         _need(found.missing, folder)
         return wide_table(found.table)[list(scores)]
@@ -186,6 +188,8 @@ def bank_features(
 
 
 def _need(missing, folder):
-    for method, inputs in missing.items():
-        remedy = STATISTICS[MADE_BY[inputs[0]]].remedy.replace("BANK", str(folder)) if inputs[0] in MADE_BY else ""
-        raise ValueError(f"{folder} has no {inputs[0]}, which {method} needs{': ' * bool(remedy)}{remedy}")
+    for method, (first, *_) in missing.items():
+        remedy = (
+            ": " + STATISTICS[MADE_BY[first]].remedy.replace("BANK", str(folder)) if first in MADE_BY else ""
+        )
+        raise ValueError(f"{folder} has no {first}, which {method} needs{remedy}")

@@ -6,16 +6,14 @@
 __all__ = ['CROSS_FITTED', 'source_folds', 'Learner', 'is_binary', 'chosen_option', 'NestedScores', 'nested_scores', 'TrainedPRR',
            'trained_prr']
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #3fa501e1
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #4044512b
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ...core.checks import preview
-
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #47e1c36e
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #927b15d3
 def source_folds(
     labels: np.ndarray,  # Label of each text, shape [N]
     document: np.ndarray,  # Source of each text, shape [N]
@@ -33,22 +31,22 @@ def source_folds(
     of_source = pd.Series(blocks[: len(mean)], mean.index[order])
     return of_source[np.asarray(document)].to_numpy()
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #f45735d3
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #6fb8e1fb
 class Learner(NamedTuple):
     "A way to learn a score from labels"
 
     fit: Callable  # (features [N,D], labels [N], option) -> function from features [M,D] to scores [M]
     options: tuple = (None,)  # Of `fit`, the most cautious first
-    target: Callable = None  # From labels of the training [N] to those that are learned [N]; the same when None
+    target: Callable = None  # From labels of the training [N] to those that are learned [N]
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #0128f241
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #85aa93b6
 def is_binary(
     labels: np.ndarray,  # Label of each text
 ) -> bool:  # They are 0 and 1
     "Whether labels are right and wrong."
     return set(np.unique(labels)) <= {0, 1}
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #da4b244b
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #a583f46c
 def _loss(labels, scores):  # Mean log-loss of log-odds, or mean squared error
     if is_binary(labels):
         return np.logaddexp(0, np.where(labels == 1, -scores, scores)).mean()
@@ -63,7 +61,7 @@ def chosen_option(
     inner: int = 3,  # Folds
     seed: int = 0,  # Of the folds
 ):  # One of the learner's options
-    "The option with the least loss on folds that its models did not see; the most cautious where there are few sources."
+    "The option with the least loss on folds that its models did not see; the first where sources are few."
     sources = len(np.unique(document))
     if len(learner.options) == 1 or sources < inner:
         return learner.options[0]
@@ -75,7 +73,7 @@ def chosen_option(
             loss[i] += _loss(labels[~own], score(features[~own])) * (~own).sum()
     return learner.options[int(np.argmin(loss))]
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #0a6159e6
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #8ec29a94
 class NestedScores(NamedTuple):
     "Scores of texts by models that did not see their source"
 
@@ -122,7 +120,7 @@ def _check_labels(labels, document, outer):  # That every fold can hold both lab
             f"cross-validation in {outer} folds needs {outer}"
         )
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #f17299da
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #46c9c35a
 CROSS_FITTED = 2**0.5  # How much wider the null interval of scores out of fold is, at most
 
 

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TrainedScores', 'trained_scores', 'transferred_scores']
 
-# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #1961d7cc
+# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #f21a4ad8
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...core.checks import preview
 from .features import get_trained
 from .nested import TrainedPRR, chosen_option, nested_scores, trained_prr
 
-# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #396cf522
+# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #dbcddccb
 class TrainedScores(NamedTuple):
     "Scores of texts by a method that learned from the labels of other sources"
 
@@ -61,11 +61,11 @@ def trained_scores(
     scores = pd.Series(found.scores, joined.index, name=method)
     return TrainedScores(scores, judged, pd.Series(found.folds, joined.index), _notes(found, judged, labels))
 
-# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #3408ceb9
+# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #1df1d70f
 def _targets(method, quality, below, entropy):  # What is learned, by text
     if get_trained(method).learner.target is not None:
         if entropy is None:
-            raise ValueError(f"{method} learns semantic entropy: give entropy=, such as discrete_semantic_entropy")
+            raise ValueError(f"{method} learns semantic entropy: give entropy=")
         return entropy.rename("_label")
     values = quality.astype(float)
     wrong = -values if below is None else (values < below).astype(float).where(values.notna())
@@ -78,7 +78,7 @@ def _notes(found, judged, labels):
     chance = [f"PRR {judged.value:.3f} is within +-{judged.null:.3f}, where chance puts it"]
     return tuple(missing * bool(left_out) + chance * bool(abs(judged.value) <= judged.null))
 
-# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #cd4cb42c
+# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #dac1309e
 def transferred_scores(
     features: pd.DataFrame,  # Texts of one generator x features
     quality: pd.Series,  # Their quality, by text; larger is better
@@ -98,8 +98,8 @@ def transferred_scores(
 
     if list(new.columns) != list(features.columns):
         raise ValueError(
-            f"{method} learned from {features.shape[1]} features ({preview(list(features.columns))}), and the "
-            f"other texts have {new.shape[1]} ({preview(list(new.columns))})"
+            f"{method} learned from {features.shape[1]} features ({preview(list(features.columns))}), "
+            f"and the other texts have {new.shape[1]} ({preview(list(new.columns))})"
         )
     joined = features.join(_targets(method, quality, below, entropy), how="inner").dropna()
     source = joined.index if document is None else document.reindex(joined.index)
