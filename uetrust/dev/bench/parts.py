@@ -23,10 +23,10 @@ from .level import bench_levels
 from .resampled import bench_resampled
 from .streaming import keep_stream_growth, stream_growth
 from .waiting import bench_waiting
-from ...papers.bulletins.probes import store_label_curves
 from ...papers.people.doses import store_doses
 from ...papers.people.planned import store_plans
 from ...papers.people.promises import store_promises
+from ...papers.probes.curves import store_label_curves
 from ...papers.units.kept import store_claim_promises
 
 # %% ../../../nbs/12_dev/02_bench/12_parts.ipynb #043f833a
