@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TRAINED_METHODS', 'TrainedMethod', 'get_trained', 'entropy_features', 'run_features', 'bank_features']
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #56ec31a2
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #1dd1178e
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from .probes import ENTROPY_PROBE, LINEAR_PROBE, fit_haloscope, fit_saplma
 from ...statistics.stored import score_runs
 from ...statistics.texts import MADE_BY, STATISTICS
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #3ddd23b6
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #44d7ee65
 class TrainedMethod(NamedTuple):
     "A method that learns from labels"
 
@@ -34,7 +34,7 @@ class TrainedMethod(NamedTuple):
     pitfall: str
     parent: str = ""  # Name of the score that it was made to improve on
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #b9027622
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #89d43e3c
 _STATES = "1 text read by the generator; a product"
 _LAYER = "The states belong to one checkpoint: another one needs labels of its own."
 _PROBE = r"\sigma(b+w^\top h),\quad h\text{ state of the last token of the }"
@@ -73,7 +73,7 @@ TRAINED_METHODS = dict(
     ),
 )
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #b6fd1a72
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #50920b51
 TRAINED_METHODS |= dict(
     haloscope=TrainedMethod(
         Learner(fit_haloscope),
@@ -121,7 +121,7 @@ TRAINED_METHODS |= dict(
     ),
 )
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #9b18bfe6
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #9a07daf4
 def get_trained(
     name: str,  # A key of `TRAINED_METHODS`
 ) -> TrainedMethod:
@@ -130,7 +130,7 @@ def get_trained(
         raise LookupError(f"there is no trained method {name!r}; there are {', '.join(TRAINED_METHODS)}")
     return TRAINED_METHODS[name]
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #1a91da3c
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #b6b79c64
 def entropy_features(
     top_logp: np.ndarray,  # Log-probabilities of the likeliest K tokens at each place, in nats, shape [L,K]
 ) -> np.ndarray:  # Means over places, then largest, of -p log p by rank, [2K]; NaN without a token
@@ -142,7 +142,7 @@ def entropy_features(
         parts = np.where(np.isneginf(ranked), 0, -np.exp(ranked) * ranked)
     return np.concatenate([parts.mean(0), parts.max(0)])
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #895b694c
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #67971751
 _MADE_OF = dict(top_entropies="greedy_top_logp")  # Features -> statistic
 
 
@@ -167,7 +167,7 @@ def run_features(
     table = np.array([empty if row is None else row for row in rows.values()])
     return pd.DataFrame(table, list(rows), [f"{name}{i}" for i in range(table.shape[1])])
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #6afd1a3b
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #d03ced29
 def bank_features(
     folder,  # Folder of a bank and its statistics
     method: str,  # A key of `TRAINED_METHODS`
