@@ -44,7 +44,7 @@ def test_labels_to_beat_counts_from_the_last_loss():
     found = p.labels_to_beat(pd.DataFrame(rows)).iloc[0]
     assert (found["lo"], found["labels"], found["hi"]) == (10, 40, np.inf)
     assert found["gain"] == pytest.approx(1 / 6)
-    assert p.label_words(found.to_frame().T.infer_objects(), 40).loc["probe", "g"] == "40 [10, more than 40]"
+    assert p.label_words(found.to_frame().T.infer_objects(), 40).loc["probe", "g"] == "40 [10, not within 40]"
 
 
 def test_stored_curves_have_every_method_and_draw():
