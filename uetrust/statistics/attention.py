@@ -221,16 +221,11 @@ def attention_statistics(
     rows = [(item.prompt, item.text) for item in items]
     _check_kept(model, keep)
     middle = len(decoder_layers(model)[1]) // 2
+    more = "attention_max" in keep, "lookback_ratio" in keep
 
     def run(part):
         kept = [
-            AttentionSummary(
-                1 if model.kind == "seq2seq" else len(prompt),
-                len(text),
-                middle,
-                "attention_max" in keep,
-                "lookback_ratio" in keep,
-            )
+            AttentionSummary(1 if model.kind == "seq2seq" else len(prompt), len(text), middle, *more)
             for prompt, text in part
         ]
 

@@ -6,7 +6,7 @@
 __all__ = ['TUNED_SCORES', 'CURVE_SIZES', 'TEST_TEXTS', 'PICKED', 'ProbedTexts', 'probed_bank', 'probed_texts', 'draw_prr',
            'transfer_prr', 'store_label_curves', 'labels_to_beat', 'label_words', 'transfer_table', 'plot_curves']
 
-# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #0bd5d37a
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #de323703
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from ...scoring.generators import generator_settings
 from ...scoring.trained.features import TRAINED_METHODS, bank_features, get_trained
 from ...scoring.trained.nested import chosen_option
 
-# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #d1eab222
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #8dfa50e5
 # Scores that the tuned ensemble weights: of tokens, attention and samples
 TUNED_SCORES = ("msp", "perplexity", "mte", "rauq", "discrete_semantic_entropy", "deg_mat", "eigv")
 
@@ -35,7 +35,7 @@ class ProbedTexts(NamedTuple):
     scores: pd.DataFrame  # Texts x unsupervised methods
     features: dict  # Trained method -> texts x features
 
-
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #77314592
 def probed_bank(
     generator: str,  # Of settings.ini, such as 'tiny-bart'
     folder: Path,  # Where the bank is, or will be
@@ -58,7 +58,7 @@ def probed_bank(
         compute_attention(folder / "lookback", bank, samples, model, decoding, "lookback")
     return folder
 
-# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #0943cfbc
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #68378080
 def probed_texts(
     generator: str,  # Of the large run
     folder: Path,  # Of its bank, from `probed_bank`
@@ -77,7 +77,7 @@ def probed_texts(
             features[name] = bank_features(folder, name).loc[texts]
     return ProbedTexts(stored.quality.loc[texts, "truth"], stored.uncertainty.loc[texts], features)
 
-# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #29e9ad19
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #7e91ea4c
 CURVE_SIZES, TEST_TEXTS = (25, 50, 100, 200, 400, 800, 1500), 500
 PICKED = "picked"  # The unsupervised method that the labels favour
 
@@ -115,7 +115,7 @@ def draw_prr(
         rows += [dict(method=name, labels=size, draw=draw, prr=value) for name, value in found.items()]
     return pd.DataFrame(rows)
 
-# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #2e7c769b
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #13b28921
 def transfer_prr(
     probed: dict,  # Generator -> `ProbedTexts`
     draw: int,  # Number of the draw, which is its seed
@@ -138,7 +138,7 @@ def transfer_prr(
                 rows.append(dict(method=name, learned=source, judged=judged, draw=draw, prr=value))
     return pd.DataFrame(rows)
 
-# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #74b934e9
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #0886bc52
 def store_label_curves(
     draws: int = 20,  # Draws of labels and of texts that are scored
     folder: Path = None,  # Folder of the banks; runs/labels when None
@@ -163,7 +163,7 @@ def _best_method(probed):  # Unsupervised method with the highest PRR of all tex
     values = prr_values(probed.quality.to_numpy()[:, None], probed.scores.to_numpy())[:, 0]
     return dict(name=probed.scores.columns[int(np.nanargmax(values))], prr=round(float(np.nanmax(values)), 4))
 
-# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #1c44c312
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #9681b077
 def labels_to_beat(
     rows: pd.DataFrame,  # Table of `store_label_curves`: generator, method, labels, draw, prr
     rival: str = "msp",  # Method to beat
@@ -187,7 +187,7 @@ def labels_to_beat(
         out.append(found | dict(gain=gain.mean(), gain_lo=gain_lo, gain_hi=gain_hi))
     return pd.DataFrame(out)
 
-# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #c35eb8a4
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #cff070b3
 def label_words(
     found: pd.DataFrame,  # Table of `labels_to_beat`
     most: int,  # Largest number of labels that was tried
@@ -202,7 +202,7 @@ def label_words(
     cells = found["labels"].map(words) + (" [" + ends + "]").where(~never, "")
     return found.assign(words=cells).pivot(index="method", columns="generator", values="words")
 
-# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #010283b6
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #ab4d93dd
 def transfer_table(
     rows: pd.DataFrame,  # Table of `store_label_curves`: method, learned, judged, draw, prr
 ) -> (
@@ -216,7 +216,7 @@ def transfer_table(
     ends = dict(lowest=by_method["moved"].min(), highest=by_method["moved"].max())
     return pd.DataFrame({name: part.mean() for name, part in by_method.items()} | ends).reset_index()
 
-# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #b7d9fd33
+# %% ../../../nbs/10_papers/11_probes/01_curves.ipynb #0ad14ddf
 def plot_curves(
     rows: pd.DataFrame,  # Table of `store_label_curves`
 ):  # Figure

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TRAINED_METHODS', 'TrainedMethod', 'get_trained', 'entropy_features', 'run_features', 'bank_features']
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #1dd1178e
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #c9f7ee17
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from .probes import ENTROPY_PROBE, LINEAR_PROBE, fit_haloscope, fit_saplma
 from ...statistics.stored import score_runs
 from ...statistics.texts import MADE_BY, STATISTICS
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #44d7ee65
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #a4ea91b3
 class TrainedMethod(NamedTuple):
     "A method that learns from labels"
 
@@ -34,7 +34,7 @@ class TrainedMethod(NamedTuple):
     pitfall: str
     parent: str = ""  # Name of the score that it was made to improve on
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #89d43e3c
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #9b64778e
 _STATES = "1 text read by the generator; a product"
 _LAYER = "The states belong to one checkpoint: another one needs labels of its own."
 _PROBE = r"\sigma(b+w^\top h),\quad h\text{ state of the last token of the }"
@@ -73,7 +73,7 @@ TRAINED_METHODS = dict(
     ),
 )
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #50920b51
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #b73d63bc
 TRAINED_METHODS |= dict(
     haloscope=TrainedMethod(
         Learner(fit_haloscope),
@@ -98,6 +98,10 @@ TRAINED_METHODS |= dict(
         "It needs attention maps, which fast attention does not give, of a causal model.",
         "lookback",
     ),
+)
+
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #428caaf3
+TRAINED_METHODS |= dict(
     wepr=TrainedMethod(
         LINEAR_PROBE,
         "top_entropies",
@@ -121,7 +125,7 @@ TRAINED_METHODS |= dict(
     ),
 )
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #9a07daf4
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #863ea610
 def get_trained(
     name: str,  # A key of `TRAINED_METHODS`
 ) -> TrainedMethod:
@@ -130,7 +134,7 @@ def get_trained(
         raise LookupError(f"there is no trained method {name!r}; there are {', '.join(TRAINED_METHODS)}")
     return TRAINED_METHODS[name]
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #b6b79c64
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #3e621120
 def entropy_features(
     top_logp: np.ndarray,  # Log-probabilities of the likeliest K tokens at each place, in nats, shape [L,K]
 ) -> np.ndarray:  # Means over places, then largest, of -p log p by rank, [2K]; NaN without a token
@@ -142,7 +146,7 @@ def entropy_features(
         parts = np.where(np.isneginf(ranked), 0, -np.exp(ranked) * ranked)
     return np.concatenate([parts.mean(0), parts.max(0)])
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #67971751
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #49a42fd5
 _MADE_OF = dict(top_entropies="greedy_top_logp")  # Features -> statistic
 
 
@@ -167,7 +171,7 @@ def run_features(
     table = np.array([empty if row is None else row for row in rows.values()])
     return pd.DataFrame(table, list(rows), [f"{name}{i}" for i in range(table.shape[1])])
 
-# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #d03ced29
+# %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #88cdfd16
 def bank_features(
     folder,  # Folder of a bank and its statistics
     method: str,  # A key of `TRAINED_METHODS`

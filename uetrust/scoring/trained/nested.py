@@ -6,14 +6,14 @@
 __all__ = ['CROSS_FITTED', 'source_folds', 'Learner', 'is_binary', 'chosen_option', 'NestedScores', 'nested_scores', 'TrainedPRR',
            'trained_prr']
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #4044512b
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #a5e4e4f4
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #927b15d3
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #a78d6618
 def source_folds(
     labels: np.ndarray,  # Label of each text, shape [N]
     document: np.ndarray,  # Source of each text, shape [N]
@@ -31,7 +31,7 @@ def source_folds(
     of_source = pd.Series(blocks[: len(mean)], mean.index[order])
     return of_source[np.asarray(document)].to_numpy()
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #6fb8e1fb
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #b58ad3ca
 class Learner(NamedTuple):
     "A way to learn a score from labels"
 
@@ -39,14 +39,14 @@ class Learner(NamedTuple):
     options: tuple = (None,)  # Of `fit`, the most cautious first
     target: Callable = None  # From labels of the training [N] to those that are learned [N]
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #85aa93b6
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #131bf986
 def is_binary(
     labels: np.ndarray,  # Label of each text
 ) -> bool:  # They are 0 and 1
     "Whether labels are right and wrong."
     return set(np.unique(labels)) <= {0, 1}
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #a583f46c
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #8b68b140
 def _loss(labels, scores):  # Mean log-loss of log-odds, or mean squared error
     if is_binary(labels):
         return np.logaddexp(0, np.where(labels == 1, -scores, scores)).mean()
@@ -73,7 +73,7 @@ def chosen_option(
             loss[i] += _loss(labels[~own], score(features[~own])) * (~own).sum()
     return learner.options[int(np.argmin(loss))]
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #8ec29a94
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #639497de
 class NestedScores(NamedTuple):
     "Scores of texts by models that did not see their source"
 
@@ -81,7 +81,7 @@ class NestedScores(NamedTuple):
     folds: np.ndarray  # Outer fold of each text, shape [N]; -1 where something is missing
     chosen: tuple  # Option of each outer fold
 
-
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #3c5fe7d2
 def nested_scores(
     learner: Learner,  # What learns
     features: np.ndarray,  # Shape [N,D]; a text with NaN is not scored
@@ -120,7 +120,7 @@ def _check_labels(labels, document, outer):  # That every fold can hold both lab
             f"cross-validation in {outer} folds needs {outer}"
         )
 
-# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #46c9c35a
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #6fb4945f
 CROSS_FITTED = 2**0.5  # How much wider the null interval of scores out of fold is, at most
 
 
@@ -133,7 +133,7 @@ class TrainedPRR(NamedTuple):
     null: float  # Half of the width of the 95 % null interval around 0
     n: int  # Texts
 
-
+# %% ../../../nbs/09_scoring/15_trained/01_nested.ipynb #0bd7c3ab
 def trained_prr(
     quality: np.ndarray,  # Quality of N texts, larger is better
     scores: np.ndarray,  # Their scores out of fold, larger is worse; NaN where there is none

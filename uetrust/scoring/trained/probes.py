@@ -6,7 +6,7 @@
 __all__ = ['LINEAR_PROBE', 'HALO_DIRECTIONS', 'HALO_SHARES', 'ENTROPY_PROBE', 'feature_scale', 'fit_linear', 'fit_saplma',
            'halo_scores', 'fit_haloscope', 'entropy_split', 'high_entropy']
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #8034ee9f
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #72946751
 from collections.abc import Callable
 from contextlib import contextmanager
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from .nested import Learner, is_binary
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #40449c45
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #6e174be4
 def feature_scale(
     features: np.ndarray,  # Of the texts of the training, shape [N,D]
 ) -> tuple:  # (mean, standard deviation), each of shape [D]; infinite for a feature that is the same for all
@@ -22,7 +22,7 @@ def feature_scale(
     spread = features.std(0)
     return features.mean(0), np.where(spread > 1e-12 * np.abs(features).max(0), spread, np.inf)
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #d8472648
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #eb4a8f45
 def fit_linear(
     features: np.ndarray,  # Shape [N,D]
     labels: np.ndarray,  # 0 and 1, or numbers, shape [N]
@@ -47,7 +47,7 @@ def _ridge_weights(scaled, labels, strength):
     gram = scaled.T @ scaled + np.eye(scaled.shape[1]) / strength
     return spread * np.linalg.solve(gram, scaled.T @ ((labels - mean) / spread)), mean
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #38f1b0f2
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #ebaf830c
 def _logistic_weights(scaled, labels, strength, most=50):  # By Newton's method; the intercept is free
     design = np.column_stack([scaled, np.ones(len(scaled))])
     penalty = np.append(np.full(scaled.shape[1], 1 / strength), 0)
@@ -62,10 +62,10 @@ def _logistic_weights(scaled, labels, strength, most=50):  # By Newton's method;
             break
     return weights[:-1], weights[-1]
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #7b7f9d39
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #4e2329a8
 LINEAR_PROBE = Learner(fit_linear, (1e-4, 1e-3, 1e-2, 1e-1, 1.0))
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #855dcc88
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #f6be1540
 @contextmanager
 def _one_thread(seed):  # Of PyTorch, with random numbers of its own
     import torch
@@ -88,7 +88,7 @@ def _network(torch, sizes):  # Layers with ReLU between them, by Glorot's initia
     parts = [part for layer in layers for part in (layer, torch.nn.ReLU())]
     return torch.nn.Sequential(*parts[:-1])
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #37c78818
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #2f1b7032
 def _trained(torch, network, scaled, labels, optimizer, epochs, batch, schedule=None):
     inputs, targets = torch.tensor(scaled).float(), torch.tensor(labels).float()
     for _ in range(epochs):
@@ -113,7 +113,7 @@ def _need_binary(labels, what):
     if not is_binary(labels):
         raise ValueError(f"{what} learns from right and wrong texts: say below which quality a text is wrong")
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #1b811435
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #7e7a2580
 def fit_saplma(
     features: np.ndarray,  # Shape [N,D]
     labels: np.ndarray,  # 0 and 1, shape [N]
@@ -129,7 +129,7 @@ def fit_saplma(
         _trained(torch, network, (features - mean) / spread, labels, adam, epochs=5, batch=32)
     return _scorer(torch, network, mean, spread)
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #e3f6bf86
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #74b75551
 def halo_scores(
     features: np.ndarray,  # States to score, shape [M,D]
     unlabelled: np.ndarray,  # States of texts without labels, shape [N,D]
@@ -140,7 +140,7 @@ def halo_scores(
     _, sizes, directions = np.linalg.svd(unlabelled - mean, full_matrices=False)
     return (((features - mean) @ directions[:k].T) ** 2 * sizes[:k]).sum(1) / k
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #332b3703
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #550572de
 def _order_of(labels, scores):  # AUC of scores of the labelled texts
     from uetrust.evaluation.thresholds import auc
 
@@ -158,7 +158,7 @@ def _pseudo_labelled(features, guess, seed):  # A network of 1024 units by the a
         _trained(torch, network, scaled, guess, sgd, epochs=50, batch=512, schedule=cosine)
     return _scorer(torch, network, mean, spread)
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #3d23883f
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #c0737bd6
 HALO_DIRECTIONS, HALO_SHARES = (1, 2, 3, 5, 10), (0.25, 0.5, 0.75)
 
 
@@ -182,7 +182,7 @@ def fit_haloscope(
     learned = [known[*best, share] for share in HALO_SHARES]
     return max(learned, key=lambda score: _order_of(labels, score(features)))
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #54475de8
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #f92e1fb5
 def entropy_split(
     entropy: np.ndarray,  # Semantic entropy of each text, shape [N]
 ) -> float:  # Half way between two neighbouring values; infinite when all are the same
@@ -196,7 +196,7 @@ def entropy_split(
     best = ends[int(np.argmin(errors))]
     return float((values[best - 1] + values[best]) / 2)
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #8f1d514d
+# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #415cf743
 def high_entropy(
     entropy: np.ndarray,  # Semantic entropy of each text of the training, shape [N]
 ) -> np.ndarray:  # 1 above the split, shape [N]

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TrainedScores', 'trained_scores', 'transferred_scores']
 
-# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #8978c6fe
+# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #2cb77a9c
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...core.checks import preview
 from .features import get_trained
 from .nested import TrainedPRR, chosen_option, nested_scores, trained_prr
 
-# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #cdb5956a
+# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #efdecd8a
 class TrainedScores(NamedTuple):
     "Scores of texts by a method that learned from the labels of other sources"
 
@@ -24,7 +24,7 @@ class TrainedScores(NamedTuple):
     folds: pd.Series  # Fold of each text; -1 where something is missing
     notes: tuple  # What a reader should know
 
-
+# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #a9595ea2
 def trained_scores(
     features: pd.DataFrame,  # Texts x features: scores of methods, or what `bank_features` returns
     quality: pd.Series,  # By text; larger is better
@@ -61,7 +61,7 @@ def trained_scores(
     scores = pd.Series(found.scores, joined.index, name=method)
     return TrainedScores(scores, judged, pd.Series(found.folds, joined.index), _notes(found, judged, labels))
 
-# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #8c593a47
+# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #d33cfca6
 def _targets(method, quality, below, entropy):  # What is learned, by text
     if get_trained(method).learner.target is not None:
         if entropy is None:
@@ -78,7 +78,7 @@ def _notes(found, judged, labels):
     chance = [f"PRR {judged.value:.3f} is within +-{judged.null:.3f}, where chance puts it"]
     return tuple(missing * bool(left_out) + chance * bool(abs(judged.value) <= judged.null))
 
-# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #2c6de856
+# %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #81109cdd
 def transferred_scores(
     features: pd.DataFrame,  # Texts of one generator x features
     quality: pd.Series,  # Their quality, by text; larger is better
