@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from uetrust.papers.probes import curves as p
 from uetrust.papers.bulletins.world import MAIN_GENERATORS
 from uetrust.papers.people.promises import stored_inference
+from uetrust.papers.probes import curves as p
 from uetrust.scoring.trained.features import TRAINED_METHODS
 
 
