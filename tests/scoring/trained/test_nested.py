@@ -7,6 +7,7 @@ from threadpoolctl import threadpool_limits
 
 from uetrust.scoring.trained.features import TRAINED_METHODS
 from uetrust.scoring.trained.nested import (
+    CROSS_FITTED,
     Learner,
     chosen_option,
     is_binary,
@@ -133,3 +134,14 @@ def test_shuffled_labels_give_a_prr_within_the_null_interval(name, draws):
         values.append(found.value)
     assert within >= binom.ppf(1e-3, trials, 0.95)
     assert np.mean(values) < 3.5 * np.std(values) / trials**0.5  # A leak makes it positive
+
+
+def test_a_random_order_is_too_narrow_a_null_for_scores_out_of_fold(draws):
+    learner, sizes = LINEAR_PROBE._replace(options=(1e-2,)), []
+    for trial in range(draws(400, 150)):
+        rng, x = drawn(80, 20, trial)
+        quality = rng.normal(size=80)
+        found = trained_prr(quality, nested_scores(learner, x, -quality, seed=trial).scores)
+        sizes.append(found.value / (found.null / 1.96))
+    assert 0.8 < np.std(sizes) < 1.1  # In units of the wider null; 1.4 in those of a random order
+    assert np.mean(np.abs(sizes) > 1.96 / CROSS_FITTED) > 0.1
