@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # uv does not read pip's settings: hand it the folder of wheels that pip was told about, if any
 FIND_LINKS = $(or $(PIP_FIND_LINKS),$(shell python3 -m pip config get global.find-links 2>/dev/null))
 MODELS_bulletin := tiny-t5 tiny-bart tiny-unieval tiny-nli tiny-llama tiny-encoder
-SIMULATED := coverage guarantee power dose level
+SIMULATED := coverage guarantee power dose level labels
 MODELS_aeslc := aeslc-bart aeslc-t5
 
 help: ## List the targets
@@ -138,7 +138,7 @@ lab: $(VENV)/.ready hooks ## Open JupyterLab on trusted notebooks
 	$(VENV)/bin/jupyter trust $$(find nbs -name '*.ipynb' -not -path '*/.*')
 	env -u MPLBACKEND $(VENV)/bin/jupyter lab nbs
 
-bench: $(VENV)/.ready $(if $(filter-out $(SIMULATED),$(or $(PART),all)),runs/.bench/.ready) ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics; PART=coverage, guarantee, power, dose or level simulates anew
+bench: $(VENV)/.ready $(if $(filter-out $(SIMULATED),$(or $(PART),all)),runs/.bench/.ready) ## Compare our time and memory with the published procedure, with LM-Polygraph and with the packages of metrics; PART=coverage, guarantee, power, dose, level or labels simulates anew
 	$(PY) -m uetrust.dev.bench $(PART)
 
 # torch and its libraries have builds of one version for each kind of card, so their hashes are left out

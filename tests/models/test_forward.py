@@ -281,7 +281,8 @@ def test_hidden_states_are_those_of_the_whole_model(toys):
                 states = model.model.model(torch.tensor([item.prompt + item.text[:-1]])).last_hidden_state[
                     0
                 ]  # the last token has no state of its own
-                want = dict(decoder_mean=states.mean(0), decoder_last=states[-1])
+                first = len(item.prompt) - 1  # The last token of the prompt
+                want = dict(decoder_mean=states.mean(0), decoder_first=states[first], decoder_last=states[-1])
             else:
                 out = model.model.model(
                     input_ids=torch.tensor([item.prompt]),
@@ -292,6 +293,7 @@ def test_hidden_states_are_those_of_the_whole_model(toys):
                     encoder_mean=encoded.mean(0),
                     encoder_last=encoded[-1],
                     decoder_mean=states.mean(0),
+                    decoder_first=states[0],
                     decoder_last=states[-1],
                 )
         assert set(got) == set(want) and all(value.dtype == np.float32 for value in got.values())

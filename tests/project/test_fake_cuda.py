@@ -51,7 +51,7 @@ def test_every_pass_runs_on_a_gpu_with_the_numbers_of_a_cpu(here, monkeypatch, n
         monkeypatch.setattr(load, "_dtype", lambda dtype, device: torch.float32)
         on_gpu = filled("gpu", name)
     steps = {*GENERATOR_PASSES, *COMPARISON_STEPS, *ASKED, "train-hidden", "background-hidden"}
-    lost = dict(bart={"elicited", "verbal_1s"}, llama={"beams", "mc_dropout"})[name]
+    lost = dict(bart={"elicited", "verbal_1s", "lookback"}, llama={"beams", "mc_dropout"})[name]
     assert set(on_gpu) == set(half) == steps - lost
     made = shard_provenance(
         next((s.out_dir("half") / "banks" / f"toy--{name}" / "conditional").glob("*.parquet"))

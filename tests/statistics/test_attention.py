@@ -181,8 +181,33 @@ def test_weights_of_pairs_are_made_only_when_they_are_asked_for(toys, monkeypatc
         "attention_log_self",
         "prompt_log_self",
     )
-    with pytest.raises(ValueError, match="attention_max can be kept, not heads"):
+    with pytest.raises(ValueError, match="lookback_ratio can be kept, not heads"):
         attentions(model, PAIRS, ("heads",))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("bart", "t5")])
+def test_lookback_ratios_are_those_of_rows_that_write_a_token(toys, kind):
+    model = toys(kind)
+    got = attentions(model, PAIRS, ("lookback_ratio",))
+    for (prefix, text), found in zip(PAIRS, got, strict=True):
+        item = build_input(model, prefix, text)
+        weights, start = maps(model, item.prompt, item.text)
+        ratios = np.full((*weights.shape[:2], max(len(item.text) - 1, 0)), np.nan)
+        for layer, head, i in np.ndindex(ratios.shape):
+            row = weights[layer, head, start + i, : start + i + 1]
+            context, new = row[:start].mean(), row[start:].mean()
+            ratios[layer, head, i] = context / (context + new)
+        want = ratios.mean(2).ravel() if ratios.size else np.full(weights.shape[0] * weights.shape[1], np.nan)
+        np.testing.assert_allclose(found["lookback_ratio"], want, atol=1e-6)
+
+
+def test_lookback_ratios_need_a_causal_model_and_change_nothing_else(toys):
+    with pytest.raises(ValueError, match="attends to its source apart from its text: .* need a causal model"):
+        attentions(toys("bart"), PAIRS, ("lookback_ratio",))
+    model = toys("llama")
+    more = attentions(model, PAIRS, (*NAMES, "prompt_log_self", "lookback_ratio"))
+    for one, other in zip(attentions(model, PAIRS), more, strict=True):
+        assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
 # The model is left as it was

@@ -230,4 +230,5 @@ def test_every_score_is_registered_with_its_needs():
         attention_score_prompt=("attention_log_self", "prompt_log_self"),
         csl=("greedy_logp", "elicited_attention"),
         focus=("focus_surprisal", "keywords", "attention_max"),
+        lookback=("lookback_ratio",),
     )

@@ -698,8 +698,8 @@ class _TokenStatsList(list):
 
 # Names of the hidden states of each kind of model
 HIDDEN_STATES = {
-    "seq2seq": ("encoder_mean", "encoder_last", "decoder_mean", "decoder_last"),
-    "causal": ("decoder_mean", "decoder_last"),
+    "seq2seq": ("encoder_mean", "encoder_last", "decoder_mean", "decoder_first", "decoder_last"),
+    "causal": ("decoder_mean", "decoder_first", "decoder_last"),
 }
 
 
@@ -714,6 +714,7 @@ def _hidden_states(model, state, row, states, names):
         encoder_mean=lambda: prefix.mean(0),
         encoder_last=lambda: prefix[-1],
         decoder_mean=lambda: both.mean(0),
+        decoder_first=lambda: states[0],
         decoder_last=lambda: states[-1],
     )
     return {name: values[name]().float().cpu().numpy() for name in names}
@@ -964,7 +965,7 @@ def score_tokens(
     layout: Layout = Layout(),  # Format of the inputs
     topk: int = 0,  # Number of the most probable tokens to keep
     extra_stats=(),  # Names of further statistics, from `uetrust.models.forward.EXTRA_TOKEN_STATS`
-    hidden=(),  # States to keep: encoder_mean, encoder_last, decoder_mean, decoder_last
+    hidden=(),  # States to keep, of those of `HIDDEN_STATES`
     logits: str = "raw",  # 'raw', or 'processed' by the rules of the generation config
     generation: dict | None = None,  # Settings in place of the generation config's, for processed logits
     members: list | None = None,  # Seeds of Monte-Carlo dropout members

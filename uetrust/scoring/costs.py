@@ -378,6 +378,7 @@ def stored_bytes(
     whole = dict(
         hidden=8 * width,
         sample_hidden=4 * width * samples,
+        probe_hidden=8 * width,
         training=8 * width,
         entailments=12 * texts**2,
         sentences=12 * samples * max(lengths.summary / SENTENCE_TOKENS, 1),

@@ -131,6 +131,13 @@ def _in_batches(rows, batch_tokens, run):  # One result of `run` per row, in the
         done |= dict(zip(batch, halve_when_out_of_memory(run, [rows[i] for i in batch])))
     return [done[i] for i in range(len(rows))]
 
+# %% ../../nbs/08_statistics/05_attention.ipynb #a4e0287e
+def _lookback_ratios(weights, start, n):  # Of n tokens from position start on, mean over tokens, [H]
+    rows = weights[:, start : max(start + n - 1, start)].double()
+    context = rows[:, :, :start].mean(2)
+    new = rows[:, :, start:].sum(2) / torch.arange(1, rows.shape[1] + 1, device=rows.device)
+    return (context / (context + new)).mean(1)
+
 # %% ../../nbs/08_statistics/05_attention.ipynb #3177f705
 @dataclass
 class AttentionSummary:
@@ -140,7 +147,9 @@ class AttentionSummary:
     n: int  # Tokens of the text
     middle: int  # Number of the middle layer
     pairs: bool  # Keep the largest weight of each pair of tokens too
+    looks_back: bool = False  # Keep the lookback ratio of each head too
     previous: list = field(default_factory=list)  # One [n] per layer
+    ratios: list = field(default_factory=list)  # One [H] per layer
     largest: torch.Tensor | None = None  # Largest weight so far, [n-1,n-1]
     log_self: torch.Tensor | None = None  # Log diagonal at the middle layer, mean over heads, all positions
 
@@ -157,6 +166,8 @@ class AttentionSummary:
         self.previous.append(self._with_first(widen(strongest, (min(self.n, 1), 0))))
         if self.pairs:
             self._update_largest(weights[:, before, before].amax(0))
+        if self.looks_back:
+            self.ratios.append(self._with_first(_lookback_ratios(weights, self.start, self.n)))
         if layer == self.middle:
             self.log_self = diagonal[:, : self.start + self.n].log().mean(0)
 
@@ -175,8 +186,20 @@ def _summary_arrays(summary) -> dict:  # Name of a statistic to its array, float
     )
     if summary.pairs:
         kept["attention_max"] = widen(summary.largest, (0, 1, 1, 0))[: summary.n, : summary.n]
+    if summary.looks_back:
+        kept["lookback_ratio"] = torch.cat(summary.ratios)
     arrays = {name: tensor.float().cpu().numpy() for name, tensor in kept.items()}
     return arrays | dict(prompt_log_self=summary.log_self[: summary.start].sum().item())
+
+# %% ../../nbs/08_statistics/05_attention.ipynb #3b5723ee
+def _check_kept(model, keep):
+    known = sum(ATTENTION_STATISTICS.values(), ())
+    if unknown := [name for name in keep if name not in known]:
+        raise ValueError(f"of attention maps {preview(known)} can be kept, not {preview(unknown)}")
+    if "lookback_ratio" in keep and model.kind == "seq2seq":
+        raise ValueError(
+            f"{model.id} attends to its source apart from its text: lookback ratios need a causal model"
+        )
 
 # %% ../../nbs/08_statistics/05_attention.ipynb #3177f705-1
 DEFAULT_LAYOUT = Layout()  # The layout of `uetrust.models.forward`
@@ -187,7 +210,8 @@ def attention_statistics(
     model: Model,  # Seq2seq or causal
     pairs,  # (prefix, text) pairs of strings or token ids
     layout: Layout = DEFAULT_LAYOUT,  # How a pair becomes an input
-    # Of attention_previous [layers,L], attention_log_self [L], prompt_log_self, attention_max [L,L]
+    # Of attention_previous [layers,L], attention_log_self [L], prompt_log_self, attention_max [L,L],
+    # lookback_ratio [layers x heads]
     keep: tuple = ATTENTION_STATISTICS["attention"],
     # Tokens per batch, padding included; the map of a layer takes heads x batch_tokens x longest input
     batch_tokens: int = 2048,
@@ -195,15 +219,13 @@ def attention_statistics(
     "Attention statistics of each text, for the scores of `uetrust.ue.attention`."
     items = [build_input(model, prefix, text, layout) for prefix, text in pairs]
     rows = [(item.prompt, item.text) for item in items]
-    middle, known = len(decoder_layers(model)[1]) // 2, sum(ATTENTION_STATISTICS.values(), ())
-    if unknown := [name for name in keep if name not in known]:
-        raise ValueError(f"of attention maps {preview(known)} can be kept, not {preview(unknown)}")
+    _check_kept(model, keep)
+    middle = len(decoder_layers(model)[1]) // 2
+    more = "attention_max" in keep, "lookback_ratio" in keep
 
     def run(part):
         kept = [
-            AttentionSummary(
-                1 if model.kind == "seq2seq" else len(prompt), len(text), middle, "attention_max" in keep
-            )
+            AttentionSummary(1 if model.kind == "seq2seq" else len(prompt), len(text), middle, *more)
             for prompt, text in part
         ]
 

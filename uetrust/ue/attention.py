@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['VAZHENTSEV2025', 'SRIRAMANAN2024', 'ZHANG2023', 'middle_third', 'rauq', 'rauq_instruct', 'rauq_entropy',
-           'attention_score', 'attention_score_prompt', 'csl', 'focus_surprisal_full', 'focus']
+           'attention_score', 'attention_score_prompt', 'csl', 'focus_surprisal_full', 'focus', 'lookback']
 
 # %% ../../nbs/03_ue/09_attention.ipynb #e07fe957
 import numpy as np
@@ -244,3 +244,25 @@ def focus(
     counts = (total > 0) & is_keyword[:, None]
     weights = np.divide(weights, total, out=np.zeros_like(weights), where=counts)
     return float(np.linalg.solve(np.eye(len(alone)) - gamma * weights, alone)[is_keyword].mean())
+
+# %% ../../nbs/03_ue/09_attention.ipynb #6ae2095c
+@ue(
+    unit="[0,1]",
+    cite="Chuang et al. 2024, Lookback Lens, https://aclanthology.org/2024.emnlp-main.84; without labels",
+    formula=(
+        r"1-\frac1{LH}\sum_{l,h}\frac1{T-1}\sum_{t>1}\frac{A^{lh}_t(\text{context})}"
+        r"{A^{lh}_t(\text{context})+A^{lh}_t(\text{new})},\quad A\text{ mean attention per token}"
+    ),
+    pitfall=(
+        "The authors learn which heads matter. Over all heads the ratio also falls with the length of the "
+        "source, over which attention is spread."
+    ),
+)
+def lookback(
+    lookback_ratio: np.ndarray,  # Lookback ratio of each head, mean over the tokens, shape [layers x heads]
+) -> float:  # 0 when every head looks at the context alone; higher is less certain
+    "Mean share of attention per token that goes to the text written so far, and not to its context."
+    ratios = np.asarray(lookback_ratio, float)
+    if not np.isfinite(ratios).all():
+        raise Undefined("needs at least 2 tokens")
+    return float(1 - ratios.mean())

@@ -26,6 +26,7 @@ from .waiting import bench_waiting
 from ...papers.people.doses import store_doses
 from ...papers.people.planned import store_plans
 from ...papers.people.promises import store_promises
+from ...papers.probes.curves import store_label_curves
 from ...papers.units.kept import store_claim_promises
 
 # %% ../../../nbs/12_dev/02_bench/12_parts.ipynb #043f833a
@@ -109,6 +110,7 @@ SIMULATED = {
     "guarantee": _guarantees,
     "power": store_plans,
     "dose": store_doses,
+    "labels": store_label_curves,
 }  # Functions of the number of studies, which return the paths of what they stored
 PARTS = TIMED | dict(costs=_costs, growth=_growth, clients=_clients)
 PARTS |= {name: partial(_simulate, make) for name, make in SIMULATED.items()}

@@ -1,0 +1,1 @@
+"""Methods that learn from labels: how many labels they need, and what is lost on another generator."""
