@@ -45,6 +45,7 @@ PASSES = dict(
     unconditional=ForwardPass(after="nothing"),
     sample_hidden=ForwardPass(("sample",), hidden=("decoder_last",)),
     raw_logits=ForwardPass(("greedy", "sample"), extra_stats=("logit",)),
+    probe_hidden=ForwardPass(hidden=("decoder_first", "decoder_last")),
 )
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #424b1139
@@ -52,6 +53,7 @@ PASSES = dict(
 ATTENTION_STATISTICS = dict(
     attention=("attention_previous", "attention_log_self", "prompt_log_self"),
     attention_max=("attention_max",),
+    lookback=("lookback_ratio",),
 )
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #b5e1b00d
@@ -97,6 +99,7 @@ def _prefixed(columns, prefix=""):  # Column -> statistic
 _KEYS = dict(  # Entry -> key of settings.ini that makes it, where no command of its own does
     attention="passes",
     attention_max="passes",
+    lookback="passes",
     focus="passes",
     reliance="passes",
     beams="passes",
@@ -218,10 +221,22 @@ _of_generator(
     greedy=_prefixed(" ".join(ATTENTION_STATISTICS["attention_max"])),
 )
 _of_generator(
+    "lookback",
+    "share per head, [layers x heads]",
+    "1 text read by the generator with its attention maps",
+    greedy=_prefixed(" ".join(ATTENTION_STATISTICS["lookback"])),
+)
+_of_generator(
     "sample_hidden",
     "state, [D]",
     "K texts read by the generator",
     sample=dict(decoder_last="sample_states"),
+)
+_of_generator(
+    "probe_hidden",
+    "state, [D]",
+    "1 text read by the generator",
+    greedy=dict(decoder_first="first_state", decoder_last="last_state"),
 )
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #cc303d10
