@@ -229,7 +229,7 @@ def _print_power(table, people, power, output):  # Sentences, texts needed, and 
 
     if printed_for_programs(table, output):
         return
-    for row in table.itertuples():
+    for _, row in table.iterrows():
         print(power_sentence(row, power))
     for rows in (table, *people):
         print()

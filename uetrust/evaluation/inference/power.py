@@ -261,7 +261,7 @@ def power_sentence(
     against = "a random order" if row.second == "chance" else row.second
     found = f"{row.value:.3f} [{row.lo:.3f}, {row.hi:.3f}]"
     return (
-        f"To tell {row.first} from {against} with {power:.0%} power takes {size} ({reach}). The pilot of "
+        f"To tell {row['first']} from {against} with {power:.0%} power takes {size} ({reach}). The pilot of "
         f"{row.n} texts measured {found} and had a power of {row.power:.0%} for a difference of this size."
     )
 
