@@ -303,12 +303,21 @@ def generator_costs(
         if name in shared:  # The first reads for all of them
             cost = read_cost(shape, source, text, most, itemsize) if name == shared[0] else Cost(0, 0)
         stages[name] = cost
-    for name, question in (("asked", generator.p_true), ("elicited", generator.elicit)):
+    for name, question, shown in (
+        ("asked", generator.p_true, text),
+        ("asked_samples", generator.p_true_sampling, text * (1 + samples)),
+        ("elicited", generator.elicit, text),
+    ):
         if question:
-            stages[name] = read_cost(shape, source + text + 40, 2, 1, itemsize)
-    for name, question in (("verbal_1s", generator.verbal_1s), ("verbal_2s", generator.verbal_2s)):
+            stages[name] = read_cost(shape, source + shown + 40, 2, 1, itemsize)
+    for name, question, replies in (
+        ("verbal_1s", generator.verbal_1s, 1),
+        ("verbal_2s", generator.verbal_2s, 1),
+        ("reflection", generator.reflection, 2),
+        ("p_true_answers", generator.p_true_answers, 1),
+    ):
         if question and writes:
-            stages[name] = write_cost(shape, source + text + 40, text, 1, generator.batch, itemsize)
+            stages[name] = write_cost(shape, source + text + 40, text, replies, generator.batch, itemsize)
     if train and "hidden" in generator.passes:
         stages["training"] = read_cost(shape, source, lengths.reference, 1, itemsize).times(train)
     return stages

@@ -129,6 +129,12 @@ class GeneratorSettings(_ModelSettings):
     likelihood: str = ""
     # Question with {source} and {summary}, or a key of `P_TRUE_QUESTIONS`; '' for none
     p_true: str = ""
+    # The same with {samples}, in whose place the drawn texts stand, or the key brainstorm; '' for none
+    p_true_sampling: str = ""
+    p_true_answers: str = ""  # Question with {source} and {summary}: is it true? 10 replies are drawn
+    # Question with {source} and {summary}: (A) correct, (B) incorrect or (C) not sure? Or a key of
+    # `REFLECTION_QUESTIONS`; '' for none
+    reflection: str = ""
     # Question with {source}, {summary} and words behind it, for a causal model: how much it looks at each
     # token
     elicit: str = ""
@@ -164,7 +170,10 @@ def _given(name):
     return dict(model=model.checkpoint, prompt=prompt, document=prompt, samples="0", passes="", compare="")
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #821b7c32
-_OF_A_MODEL = "model endpoint serve reader passes p_true elicit verbal_1s verbal_2s device_map".split()
+_OF_A_MODEL = (
+    "model endpoint serve reader passes p_true p_true_sampling p_true_answers reflection elicit verbal_1s "
+    "verbal_2s device_map"
+).split()
 
 
 def _check_stored(generator, section_name):
@@ -197,8 +206,9 @@ def _check_steps(generator, section_name):
             f"{section_name}: attention belongs to tokens that a model wrote, and a server gives "
             "none: leave elicit empty"
         )
-    if not generator.read_by and (generator.passes or generator.p_true or generator.elicit):
-        found = [*generator.passes, generator.p_true, generator.elicit]
+    asked = [generator.p_true, generator.p_true_sampling, generator.elicit]
+    if not generator.read_by and any([*generator.passes, *asked]):
+        found = [*generator.passes, *asked]
         raise ValueError(
             f"{section_name}: a server gives no token probabilities of given texts, so there are no passes, "
             f"no p_true and no elicit unless reader names its checkpoint; found {found}"
@@ -304,7 +314,15 @@ def check_settings():
 VARIATION_SOURCES = dict(
     seed=("seed",),
     prompt=("prompt", "document", "system"),
-    question=("p_true", "elicit", "verbal_1s", "verbal_2s"),
+    question=(
+        "p_true",
+        "p_true_sampling",
+        "p_true_answers",
+        "reflection",
+        "elicit",
+        "verbal_1s",
+        "verbal_2s",
+    ),
 )  # Sources of variation, and their settings
 
 
@@ -340,6 +358,9 @@ def greedy_only(
         passes=(),
         compare=(),
         p_true="",
+        p_true_sampling="",
+        p_true_answers="",
+        reflection="",
         elicit="",
         verbal_1s="",
         verbal_2s="",
@@ -415,6 +436,9 @@ class BankPlan(_PlannedBank):
         generator = plan.generator
         questions = dict(
             asked=generator.p_true,
+            asked_samples=generator.p_true_sampling,
+            p_true_answers=generator.p_true_answers,
+            reflection=generator.reflection,
             elicited=generator.elicit,
             verbal_1s=generator.verbal_1s,
             verbal_2s=generator.verbal_2s,
