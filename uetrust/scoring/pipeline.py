@@ -130,14 +130,13 @@ def _ask_confidence(job, sources, answers, made_by, share):
 
     generator = job.generator
     decoding = generator.decoding
-    plain = replace(
-        decoding, temperature=1.0, top_p=1.0, top_k=0
-    )  # The share of an answer is its probability
+    # Drawn without truncation, the share of an answer estimates its probability
+    plain = replace(decoding, temperature=1.0, top_p=1.0, top_k=0)
     reflection = REFLECTION_QUESTIONS.get(generator.reflection, generator.reflection)
     for name, question, longest, scale, how in (
         ("verbal_1s", generator.verbal_1s, decoding.max_new_tokens + 32, (), (decoding, 0)),
         ("verbal_2s", generator.verbal_2s, 32, generator.verbal_scale, (decoding, 0)),
-        ("reflection", reflection, 128, (), (decoding, 0)),
+        ("reflection", reflection, decoding.max_new_tokens + 32, (), (decoding, 0)),
         ("p_true_answers", generator.p_true_answers, 4, (), (plain, 10)),
     ):
         if question:
