@@ -15,4 +15,5 @@ def test_every_module_of_scores_is_found(package):
     "A file of the folder is enough; there is no list to keep."
     at = importlib.import_module(f"uetrust.{package}")
     found = {e.fn.__module__ for e in reg.values() if e.fn.__module__.startswith(f"{at.__name__}.")}
-    assert found == {f"{at.__name__}.{m.name}" for m in pkgutil.iter_modules(at.__path__)}
+    every = pkgutil.walk_packages(at.__path__, f"{at.__name__}.")
+    assert found == {module.name for module in every if not module.ispkg}
