@@ -108,25 +108,11 @@ class _ModelSettings:
         "Further fields of a request, from `extra`."
         return json.loads(self.extra) if self.extra else {}
 
-# %% ../../nbs/09_scoring/05_generators.ipynb #e6ec4de8
+# %% ../../nbs/09_scoring/05_generators.ipynb #8f39479a
 @dataclass(frozen=True)
-class GeneratorSettings(_ModelSettings):
-    "How texts are generated, and which statistics of them are computed"
+class _Questions:
+    "What a generator is asked about its texts"
 
-    batch: Annotated[int, Ge(1), Le(10**6)] = 8  # Sources per batch
-    shard: Annotated[int, Ge(1)] = 64  # Sources of one file of its bank, the unit of work of a worker
-    items: Annotated[int, Ge(0)] = 0  # Sources at most; 0 uses all sources of the profile
-    passes: tuple[str, ...] = ()  # Names from `GENERATOR_PASSES`, computed by the checkpoint itself
-    compare: tuple[str, ...] = (
-        COMPARISON_STEPS  # Names from `COMPARISON_STEPS`, as far as the profile names a checkpoint
-    )
-    beam_members: Annotated[int, Ge(1), Le(1000)] = (
-        10  # Members of the ensemble behind the pass 'beams'; the release had 1
-    )
-
-    # Key of `uetrust.nlg.likelihood.FAMILY_SCORES`: how it judges summaries in the study self_bias; '' only
-    # writes
-    likelihood: str = ""
     # Question with {source} and {summary}, or a key of `P_TRUE_QUESTIONS`; '' for none
     p_true: str = ""
     # The same with {samples}, in whose place the drawn texts stand, or the key brainstorm; '' for none
@@ -143,6 +129,26 @@ class GeneratorSettings(_ModelSettings):
     # Lowest and highest number when the reply to verbal_2s is a bare number on a scale; () when it speaks for
     # itself
     verbal_scale: tuple[str, ...] = ()
+
+# %% ../../nbs/09_scoring/05_generators.ipynb #e6ec4de8
+@dataclass(frozen=True)
+class GeneratorSettings(_Questions, _ModelSettings):
+    "How texts are generated, and which statistics of them are computed"
+
+    batch: Annotated[int, Ge(1), Le(10**6)] = 8  # Sources per batch
+    shard: Annotated[int, Ge(1)] = 64  # Sources of one file of its bank, the unit of work of a worker
+    items: Annotated[int, Ge(0)] = 0  # Sources at most; 0 uses all sources of the profile
+    passes: tuple[str, ...] = ()  # Names from `GENERATOR_PASSES`, computed by the checkpoint itself
+    compare: tuple[str, ...] = (
+        COMPARISON_STEPS  # Names from `COMPARISON_STEPS`, as far as the profile names a checkpoint
+    )
+    beam_members: Annotated[int, Ge(1), Le(1000)] = (
+        10  # Members of the ensemble behind the pass 'beams'; the release had 1
+    )
+
+    # Key of `uetrust.nlg.likelihood.FAMILY_SCORES`: how it judges summaries in the study self_bias; '' only
+    # writes
+    likelihood: str = ""
     decoding: Decoding = Decoding()
 
     @property

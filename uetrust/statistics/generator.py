@@ -255,6 +255,8 @@ _of_generator(
     greedy=dict(stated="verbal_1s"),
 )
 _of_generator("verbal_2s", "text", "1 reply of the generator", greedy=dict(stated="verbal_2s"))
+
+# %% ../../nbs/08_statistics/04_generator.ipynb #b6bfeca3
 _of_generator(
     "asked_samples",
     "nats",
@@ -276,6 +278,8 @@ _of_generator(
     greedy=dict(stated="reflection"),
     toy=lambda doubt: dict(reflection="answer: " + ("A" if doubt < 0.5 else "C" if doubt < 1 else "B")),
 )
+
+# %% ../../nbs/08_statistics/04_generator.ipynb #2ac8ae82
 _of_generator(
     "training",
     "state, [D]; perplexity",

@@ -151,7 +151,7 @@ def _of_full_lists(top_logp):
         raise Undefined("no place lists as many tokens as the others")
     return values[~np.isnan(values)]
 
-
+# %% ../../nbs/03_ue/17_top_tokens.ipynb #391cdd16
 @ue(
     unit="[-1,0]",
     cite=_UQLM + "mean_token_negentropy",
