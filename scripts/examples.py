@@ -13,12 +13,12 @@ from uetrust.data.checker import check_summaries
 from uetrust.generation.serve import running_server
 from uetrust.models.load import load_model
 
-TEXTS, REPLIES = 40, 4
+TEXTS, REPLIES, TOP = 40, 4, 5  # Bulletins, texts of each, likeliest tokens of each token
 
 
 def ask(url, prompt):
     asked = dict(
-        model="tiny-llama", prompt=prompt, n=REPLIES, temperature=1, seed=0, max_tokens=60, logprobs=0
+        model="tiny-llama", prompt=prompt, n=REPLIES, temperature=1, seed=0, max_tokens=60, logprobs=TOP
     )
     request = urllib.request.Request(
         f"{url}/completions", json.dumps(asked).encode(), {"Content-Type": "application/json"}
@@ -34,12 +34,18 @@ def replies(url, rows):
         for choice in reply["choices"]:
             found = choice["logprobs"]
             kept = dict(tokens=found["tokens"], token_logprobs=[round(x, 4) for x in found["token_logprobs"]])
+            if choice["index"] == 0:  # The text that is scored; those of the others would only make it long
+                kept["top_logprobs"] = [_rounded(at) for at in found["top_logprobs"]]
             choice["logprobs"] = kept
         body = dict(object=reply["object"], model=reply["model"], choices=reply["choices"])
         truth = check_summaries([reply["choices"][0]["text"]], rows[rows["id"] == row.id])["truth"].iloc[0]
         yield dict(
             custom_id=row.id, request=dict(prompt=prompt), response=dict(body=body), truth=round(truth, 4)
         )
+
+
+def _rounded(top):
+    return {token: round(logp, 4) for token, logp in top.items()}
 
 
 def pilot(n=160):

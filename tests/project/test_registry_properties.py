@@ -72,12 +72,9 @@ def predicted(rng, ids, t):
 def joint(p, ids):
     "Terms of the ensemble at each token, members weighted equally"
     l, pe = np.take_along_axis(log(p), np.broadcast_to(ids[:, None], (M, len(ids), 1)), 2)[..., 0], p.mean(0)
-    return dict(
-        member_logp=l,
-        pe_tu=entropy(pe),
-        pe_mi=entropy(pe) - entropy(p).mean(0),
-        pe_rmi=rel_entr(pe, p).sum(-1).mean(0),
-    )
+    du, rmi = entropy(p).mean(0), rel_entr(pe, p).sum(-1).mean(0)
+    mi = entropy(pe) - du
+    return dict(member_logp=l, member_du=du, pe_tu=entropy(pe), pe_mi=mi, pe_rmi=rmi, pe_epkl=mi + rmi)
 
 
 def by_prefix(p, ids):
@@ -85,7 +82,9 @@ def by_prefix(p, ids):
     l = joint(p, ids)["member_logp"]
     w = np.exp(np.cumsum(l, 1) - l)
     ep = (w / w.sum(0))[..., None] * p
-    return dict(ep_tu=entropy(ep.sum(0)), ep_rmi=rel_entr(ep.sum(0), p).sum(-1).mean(0))
+    tu, rmi = entropy(ep.sum(0)), rel_entr(ep.sum(0), p).sum(-1).mean(0)
+    mi = tu - entropy(p).mean(0)
+    return dict(ep_tu=tu, ep_rmi=rmi, ep_mi=mi, ep_epkl=mi + rmi)
 
 
 def toys(t):

@@ -12,6 +12,7 @@ import pytest
 from tests.helpers.outputs import FOLDER
 from tests.helpers.reply_files import explained
 from uetrust.cli.cli import main
+from uetrust.core.settings import root
 from uetrust.data.outputs import read_outputs
 from uetrust.generation.bank import read_bank
 from uetrust.scoring import files
@@ -317,6 +318,60 @@ def test_the_table_of_formats_agrees_with_what_is_computed(capsys):
         n = sum(row["possible"] == 4 for row in explained(capsys, FOLDER / name).values())
         most = table[OUTPUT_FORMATS[kind].title]
         assert n == most if complete else n < most
+
+
+LISTED = "top_k_entropy top_k_entropy_lower top_k_entropy_upper top_k_negentropy top_k_negentropy_min".split()
+LISTED += "deepconf deepconf_lowest deepconf_bottom deepconf_tail".split()
+DRAWN = "exact_match_consistency cosine_consistency bertscore_consistency bs_detector_observed".split()
+DRAWN += "consistency_and_confidence monte_carlo_probability".split()
+
+
+def test_fifteen_methods_more_than_before_need_what_a_reply_of_openai_holds(capsys, tmp_path):
+    "55 before; each is scored on the example replies, and the table of formats counts them."
+    from uetrust.data.outputs import OUTPUT_FORMATS
+    from uetrust.scoring.files import formats_table
+
+    example, out = root() / "data" / "examples" / "replies.jsonl", tmp_path / "s.csv"
+    told, names = explained(capsys, example), [*LISTED, *DRAWN]
+    assert {told[name]["possible"] for name in names} == {40}, "with the small models of the repository"
+    assert main(["score", str(example), "--method", ",".join(names), "--out", str(out)]) == 0
+    scores = pd.read_csv(out)[names]
+    assert len(scores) == 40 and scores.notna().all().all() and scores.nunique().drop(DRAWN[0]).min() > 30
+    assert (scores["top_k_entropy_lower"] <= scores["top_k_entropy_upper"]).all()
+    rows = formats_table().set_index("file")["methods"]
+    assert rows[OUTPUT_FORMATS["openai"].title] >= 55 + len(names)
+    capsys.readouterr()
+    assert "top_logprobs" in str(explained(capsys, without_lists(example, tmp_path))["deepconf"])
+
+
+def without_lists(file, folder):
+    "The replies without the likeliest tokens"
+    replies = [json.loads(line) for line in file.read_text().splitlines()]
+    for reply in replies:
+        for choice in reply["response"]["body"]["choices"]:
+            choice["logprobs"].pop("top_logprobs", None)
+    path = folder / "replies.jsonl"
+    path.write_text("\n".join(map(json.dumps, replies)))
+    return path
+
+
+@pytest.mark.parametrize("case", ["tokens", "lists above 0", "lists that sum to more than 1"])
+def test_raw_logits_are_refused_with_file_sample_value_and_remedy(case, capsys, tmp_path):
+    def row(i):
+        bad = case != "tokens" and [{"a": 7.5, "b": 3.0}] or [{"a": -0.1, "b": -3.0}]
+        if case == "lists that sum to more than 1":
+            bad = [{"a": -0.1, "b": -0.2}]
+        logp = [8.6] if case == "tokens" else [-0.1]
+        return dict(id=f"doc-{i}", hypothesis="a", tokens=["a"], logprobs=logp, top_logprobs=bad)
+
+    file = tmp_path / "logits.jsonl"
+    file.write_text("\n".join(json.dumps(row(i)) for i in range(2)))
+    assert main(["score", str(file), "--method", "deepconf"]) == 2
+    error = capsys.readouterr().err
+    found = {"tokens": "8.6", "lists above 0": "7.5"}.get(case, "1.724")
+    for part in ("logits.jsonl", "'doc-0'", found, "raw logits", "log_softmax"):
+        assert part in error, error
+    assert error.count("\n") == 1
 
 
 def test_scores_whose_package_is_not_installed_are_left_out(monkeypatch, capsys, tmp_path):

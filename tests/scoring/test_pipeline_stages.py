@@ -32,6 +32,23 @@ max_new_tokens = 4
 logprobs = 3
 verbal_2s = w3 {source} w1 {summary}
 compare =
+[generator.asked]
+like = plain
+samples = 2
+p_true_sampling = w3 {source} w1 {summary} w2 {samples}
+p_true_answers = w3 {source} w1 {summary}
+reflection = w3 {source} w1 {summary}
+[generator.asked-alone]
+like = asked
+samples = 0
+[generator.asked-server]
+serve = models/llama
+prompt = w1 {source}
+samples = 2
+max_new_tokens = 4
+p_true_answers = w3 {source} w1 {summary}
+reflection = w3 {source} w1 {summary}
+compare =
 [generator.embedded]
 like = plain
 compare = embeddings sentences
@@ -49,6 +66,8 @@ banks = toy--plain-hidden toy--released
 [generator.plain-hidden]
 like = plain
 passes = hidden
+[profile.asking]
+banks = toy--asked toy--asked-alone toy--asked-server
 [profile.staged]
 banks = toy--plain toy--spoken
 metric_models = nli=models/encoder
@@ -213,6 +232,25 @@ def test_what_a_server_says_of_its_tokens_is_stored_beside_the_texts(here, capsy
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
     f.run_pipeline("staged", "toy--spoken", progress=False, worker=(1, 2), stages=("texts", "passes"))
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")} == before
+
+
+def test_a_checkpoint_and_a_server_answer_in_lines_what_they_are_asked_about_their_texts(here):
+    own, served = (
+        f.run_pipeline("asking", f"toy--{name}", progress=False) for name in ("asked", "asked-server")
+    )
+    assert steps(own) == ["asked_samples", "p_true_answers", "reflection", "texts"]
+    assert steps(served) == ["p_true_answers", "reflection", "texts"]
+    for folder in (own, served):
+        drawn = read_statistics(folder / "p_true_answers")["stated"]
+        assert all(reply.count("\n") == 9 for reply in drawn) and drawn[0] != drawn[1]
+        about = Store(folder / "p_true_answers", "readings").manifest()["about"]
+        assert about["drawn"] == 10 and about["max_new_tokens"] == 4
+    once = [read_statistics(folder / "reflection")["reply"].tolist() for folder in (own, served)]
+    assert once[0] == once[1] and len(set(once[0])) > 1
+    shown, texts = read_statistics(own / "asked_samples"), read_bank(own / "texts")
+    assert len(shown) == texts["sample"].nunique() and (shown["true"] < 0).all()
+    with pytest.raises(ValueError, match="shows drawn texts in {samples}, and .* has none: set samples"):
+        f.run_pipeline("asking", "toy--asked-alone", progress=False)
 
 
 def test_steps_that_read_drawn_texts_are_left_out_with_a_note(here, capsys):

@@ -13,12 +13,16 @@ from uetrust.core.registry import reg
 from uetrust.core.settings import oracles
 from uetrust.ue.ensemble import (
     beam_weights,
+    ep_t_epkl,
+    ep_t_mi,
     ep_t_rmi,
     ep_t_tu,
     s_rmi,
     s_rmi_he2024,
     s_tu,
     s_tu_he2024,
+    t_du,
+    t_epkl,
     t_mi,
     t_rmi,
     t_rmi_he2024,
@@ -132,6 +136,9 @@ def test_one_member_gives_exactly_zero_as_released_and_nothing_in_principle(sear
             (t_rmi, (rmi, logp)),
             (t_mi, (rmi, logp)),
             (ep_t_rmi, (rmi, logp)),
+            (t_epkl, (rmi, logp)),
+            (ep_t_mi, (rmi, logp)),
+            (ep_t_epkl, (rmi, logp)),
         ):
             with pytest.raises(Undefined, match="at least 2 members, got 1"):
                 method(*args)
@@ -166,6 +173,22 @@ def test_terms_of_the_definition_are_those_of_the_peer(search):
                     np.testing.assert_allclose(
                         mine[term][1:], search.path(i, f"{prefix}_{name}")[beam][1:], **near
                     )
+
+
+def test_pairwise_divergence_is_the_mean_over_pairs_and_the_sum_of_both_informations():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(5), (4, 3))  # Tokens, members
+    term = terms(np.log(p), np.full((4, 3), -np.log(3)))
+    pairs = [(p[:, m] * np.log(p[:, m] / p[:, n])).sum(-1) for m in range(3) for n in range(3)]
+    both = np.zeros((3, 4))
+    assert t_epkl(term["epkl"], both) == pytest.approx(np.mean(pairs), abs=1e-12)
+    sums = t_mi(term["mi"], both) + t_rmi(term["rmi"], both)
+    assert t_epkl(term["epkl"], both) == pytest.approx(sums, abs=1e-12)
+    assert t_tu(term["tu"]) == pytest.approx(t_du(term["du"]) + t_mi(term["mi"], both), abs=1e-12)
+    weights = np.log(rng.dirichlet(np.ones(3), 4))
+    term = terms(np.log(p), weights)
+    sums = ep_t_mi(term["mi"], both) + ep_t_rmi(term["rmi"], both)
+    assert ep_t_epkl(term["epkl"], both) == pytest.approx(sums, abs=1e-12)
 
 
 probs = arrays(float, st.tuples(st.integers(2, 4), st.integers(1, 5)), elements=st.floats(-9, 0))
@@ -245,11 +268,9 @@ def test_facts_and_mistakes():
 def test_no_input_is_changed():
     rng = np.random.default_rng(1)
     inputs = dict(
-        pe_tu=rng.random(4),
-        pe_mi=rng.random(4),
-        pe_rmi=rng.random(4),
-        ep_tu=rng.random(4),
-        ep_rmi=rng.random(4),
+        **{f"pe_{term}": rng.random(4) for term in ("tu", "mi", "rmi", "epkl")},
+        **{f"ep_{term}": rng.random(4) for term in ("tu", "mi", "rmi", "epkl")},
+        member_du=rng.random(4),
         member_logp=-rng.random((3, 4)),
         beam_score=-rng.random(2),
         beam_length=np.array([3, 4]),
@@ -263,7 +284,7 @@ def test_no_input_is_changed():
     ]
     for entry in mine:
         assert type(entry.fn(**{name: inputs[name] for name in entry.needs})) is float
-    assert len(mine) == 11 and all(
+    assert len(mine) == 15 and all(
         np.array_equal(after, initial)
         for name in inputs
         for after, initial in zip(inputs[name], before[name])

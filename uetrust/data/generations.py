@@ -168,6 +168,7 @@ def tokens_of_parts(
 # %% ../../nbs/02_data/09_generations.ipynb #13ab0015-1
 IMPOSSIBLE = -1000.0  # Log-probability of a written token at or below which it stands for something else
 ROUNDING = 0.01  # Log-probability up to which a number above 0 is rounding
+_LOGITS = ". Are these raw logits? Give their log_softmax over the vocabulary"
 
 
 def _why_impossible(value):  # Why a value is no log-probability of a token; None when it may be one
@@ -177,6 +178,8 @@ def _why_impossible(value):  # Why a value is no log-probability of a token; Non
         return "a token has no log-probability"
     if isinstance(value, bool) or not isinstance(value, int | float | np.number):
         return "logprobs must be numbers"
+    if value > 1:
+        return "a log-probability must be a number not above 0" + _LOGITS
     if value > ROUNDING:
         return (
             "a log-probability must be a number not above 0. Are these probabilities? Give their logarithms"
@@ -226,10 +229,7 @@ def _is_nothing(value):  # Whether a candidate has no probability
 def _misfit(at, logp):  # Why candidates contradict the log-probability of the written token; or None
     p = [math.exp(value) for _, value in at]
     if (total := sum(p)) > 1.001:
-        return (
-            "the probabilities of a token's candidates add up to more than 1. Are these natural logarithms?",
-            f"{total:.4g}",
-        )
+        return "the probabilities of a token's candidates add up to more than 1" + _LOGITS, f"{total:.4g}"
     if logp is None:
         return None
     if logp > at[0][1] + 1e-3:
@@ -255,7 +255,7 @@ def _checked_top(text):
             return bare, [Problem(field, why, str(len(pairs)), fatal=False)]
         if wrong := wrong or _misfit(pairs, logp):
             value = wrong[1] if isinstance(wrong[1], str) else shown(wrong[1])
-            return bare, [Problem(field, wrong[0], value, fatal=False)]
+            return bare, [Problem(field, wrong[0], value, fatal=wrong[0].endswith(_LOGITS))]
         found.append(pairs)
     return replace(text, top_logprobs=found), []
 

@@ -801,7 +801,8 @@ def _requests_of(generator, sources, lengths):  # Requests, prompt tokens and re
     if not generator.endpoint:
         return 0, 0, 0
     samples = generator.decoding.samples
-    questions = sum(bool(question) for question in (generator.verbal_1s, generator.verbal_2s))
+    asked = generator.verbal_1s, generator.verbal_2s, generator.p_true_answers, *2 * (generator.reflection,)
+    questions = sum(map(bool, asked))
     calls = 1 + math.ceil(samples / (generator.per_call or max(samples, 1)))
     requests = sources * (calls + questions)
     replies = sources * lengths.summary * (1 + samples + questions)

@@ -274,6 +274,27 @@ def _pass_texts(name, samples, members, beams):
         return samples
     return dict(mc_dropout=10, reliance=2, beams=beams * members).get(name, 1)
 
+# %% ../../nbs/09_scoring/09_costs.ipynb #3e568770
+def _question_costs(shape, lengths, generator, writes, itemsize):  # Stage -> `Cost`
+    samples, source, text = generator.decoding.samples, lengths.source, lengths.summary
+    stages = {}
+    for name, question, shown in (
+        ("asked", generator.p_true, text),
+        ("asked_samples", generator.p_true_sampling, text * (1 + samples)),
+        ("elicited", generator.elicit, text),
+    ):
+        if question:
+            stages[name] = read_cost(shape, source + shown + 40, 2, 1, itemsize)
+    for name, question, replies in (
+        ("verbal_1s", generator.verbal_1s, 1),
+        ("verbal_2s", generator.verbal_2s, 1),
+        ("reflection", generator.reflection, 2),
+        ("p_true_answers", generator.p_true_answers, 1),
+    ):
+        if question and writes:
+            stages[name] = write_cost(shape, source + text + 40, text, replies, generator.batch, itemsize)
+    return stages
+
 # %% ../../nbs/09_scoring/09_costs.ipynb #2a3fa32f-3
 def generator_costs(
     shape: _ModelShape,  # Shape of the generator, or of the checkpoint that reads for a server
@@ -303,12 +324,7 @@ def generator_costs(
         if name in shared:  # The first reads for all of them
             cost = read_cost(shape, source, text, most, itemsize) if name == shared[0] else Cost(0, 0)
         stages[name] = cost
-    for name, question in (("asked", generator.p_true), ("elicited", generator.elicit)):
-        if question:
-            stages[name] = read_cost(shape, source + text + 40, 2, 1, itemsize)
-    for name, question in (("verbal_1s", generator.verbal_1s), ("verbal_2s", generator.verbal_2s)):
-        if question and writes:
-            stages[name] = write_cost(shape, source + text + 40, text, 1, generator.batch, itemsize)
+    stages |= _question_costs(shape, lengths, generator, writes, itemsize)
     if train and "hidden" in generator.passes:
         stages["training"] = read_cost(shape, source, lengths.reference, 1, itemsize).times(train)
     return stages

@@ -390,7 +390,7 @@ def formats_table() -> pd.DataFrame:  # file, fields, methods, lost
     for entry in OUTPUT_FORMATS.values():
         more = [field for field, by in _COMES_WITH.items() if by in entry.gives]
         more += ["systems"] * (entry is OUTPUT_FORMATS["own"])  # A column of tables
-        can = set(_outputs_statistics([*entry.gives, *more], dict(nli="", embedding="")))
+        can = set(_outputs_statistics([*entry.gives, *more], dict(nli="", embedding="", bertscore="")))
         methods = sum(set(statistics_needed([name])) <= can for name in reg.of("ue"))
         absent = [field.replace("_", " ") for field in _TABLE_FIELDS if field not in entry.gives]
         rows.append(

@@ -109,9 +109,31 @@ class _ModelSettings:
         "Further fields of a request, from `extra`."
         return json.loads(self.extra) if self.extra else {}
 
+# %% ../../nbs/09_scoring/05_generators.ipynb #8f39479a
+@dataclass(frozen=True)
+class _Questions:
+    "What a generator is asked about its texts"
+
+    # Question with {source} and {summary}, or a key of `P_TRUE_QUESTIONS`; '' for none
+    p_true: str = ""
+    # The same with {samples}, in whose place the drawn texts stand, or the key brainstorm; '' for none
+    p_true_sampling: str = ""
+    p_true_answers: str = ""  # Question with {source} and {summary}: is it true? 10 replies are drawn
+    # Question with {source} and {summary}: (A) correct, (B) incorrect or (C) not sure? Or a key of
+    # `REFLECTION_QUESTIONS`; '' for none
+    reflection: str = ""
+    # Question with {source}, {summary} and words behind it, for a causal model: how much it looks at each
+    # token
+    elicit: str = ""
+    verbal_1s: str = ""  # Question with {source} for a summary and how sure it is
+    verbal_2s: str = ""  # Question with {source} and {summary}: how sure is it
+    # Lowest and highest number when the reply to verbal_2s is a bare number on a scale; () when it speaks for
+    # itself
+    verbal_scale: tuple[str, ...] = ()
+
 # %% ../../nbs/09_scoring/05_generators.ipynb #e6ec4de8
 @dataclass(frozen=True)
-class GeneratorSettings(_ModelSettings):
+class GeneratorSettings(_Questions, _ModelSettings):
     "How texts are generated, and which statistics of them are computed"
 
     batch: Annotated[int, Ge(1), Le(10**6)] = 8  # Sources per batch
@@ -128,16 +150,6 @@ class GeneratorSettings(_ModelSettings):
     # Key of `uetrust.nlg.likelihood.FAMILY_SCORES`: how it judges summaries in the study self_bias; '' only
     # writes
     likelihood: str = ""
-    # Question with {source} and {summary}, or a key of `P_TRUE_QUESTIONS`; '' for none
-    p_true: str = ""
-    # Question with {source}, {summary} and words behind it, for a causal model: how much it looks at each
-    # token
-    elicit: str = ""
-    verbal_1s: str = ""  # Question with {source} for a summary and how sure it is
-    verbal_2s: str = ""  # Question with {source} and {summary}: how sure is it
-    # Lowest and highest number when the reply to verbal_2s is a bare number on a scale; () when it speaks for
-    # itself
-    verbal_scale: tuple[str, ...] = ()
     decoding: Decoding = Decoding()
 
     @property
@@ -165,7 +177,10 @@ def _given(name):
     return dict(model=model.checkpoint, prompt=prompt, document=prompt, samples="0", passes="", compare="")
 
 # %% ../../nbs/09_scoring/05_generators.ipynb #821b7c32
-_OF_A_MODEL = "model endpoint serve reader passes p_true elicit verbal_1s verbal_2s device_map".split()
+_OF_A_MODEL = (
+    "model endpoint serve reader passes p_true p_true_sampling p_true_answers reflection elicit verbal_1s "
+    "verbal_2s device_map"
+).split()
 
 
 def _check_stored(generator, section_name):
@@ -198,8 +213,9 @@ def _check_steps(generator, section_name):
             f"{section_name}: attention belongs to tokens that a model wrote, and a server gives "
             "none: leave elicit empty"
         )
-    if not generator.read_by and (generator.passes or generator.p_true or generator.elicit):
-        found = [*generator.passes, generator.p_true, generator.elicit]
+    asked = [generator.p_true, generator.p_true_sampling, generator.elicit]
+    if not generator.read_by and any([*generator.passes, *asked]):
+        found = [*generator.passes, *asked]
         raise ValueError(
             f"{section_name}: a server gives no token probabilities of given texts, so there are no passes, "
             f"no p_true and no elicit unless reader names its checkpoint; found {found}"
@@ -305,7 +321,15 @@ def check_settings():
 VARIATION_SOURCES = dict(
     seed=("seed",),
     prompt=("prompt", "document", "system"),
-    question=("p_true", "elicit", "verbal_1s", "verbal_2s"),
+    question=(
+        "p_true",
+        "p_true_sampling",
+        "p_true_answers",
+        "reflection",
+        "elicit",
+        "verbal_1s",
+        "verbal_2s",
+    ),
 )  # Sources of variation, and their settings
 
 
@@ -341,6 +365,9 @@ def greedy_only(
         passes=(),
         compare=(),
         p_true="",
+        p_true_sampling="",
+        p_true_answers="",
+        reflection="",
         elicit="",
         verbal_1s="",
         verbal_2s="",
@@ -416,6 +443,9 @@ class BankPlan(_PlannedBank):
         generator = plan.generator
         questions = dict(
             asked=generator.p_true,
+            asked_samples=generator.p_true_sampling,
+            p_true_answers=generator.p_true_answers,
+            reflection=generator.reflection,
             elicited=generator.elicit,
             verbal_1s=generator.verbal_1s,
             verbal_2s=generator.verbal_2s,

@@ -126,13 +126,18 @@ def _store_logprobs(job, sources, endpoint, replies_file, progress):
 # %% ../../nbs/09_scoring/06_pipeline.ipynb #ddb0354f
 def _ask_confidence(job, sources, answers, made_by, share):
     "Verbalised confidence. A reply to verbal_1s holds a summary too, so it may be longer than a summary."
-    from uetrust.statistics.prompted import compute_replies
+    from uetrust.statistics.prompted import REFLECTION_QUESTIONS, compute_replies
 
     generator = job.generator
     decoding = generator.decoding
-    for name, question, longest, scale in (
-        ("verbal_1s", generator.verbal_1s, decoding.max_new_tokens + 32, ()),
-        ("verbal_2s", generator.verbal_2s, 32, generator.verbal_scale),
+    # Drawn without truncation, the share of an answer estimates its probability
+    plain = replace(decoding, temperature=1.0, top_p=1.0, top_k=0)
+    reflection = REFLECTION_QUESTIONS.get(generator.reflection, generator.reflection)
+    for name, question, longest, scale, how in (
+        ("verbal_1s", generator.verbal_1s, decoding.max_new_tokens + 32, (), (decoding, 0)),
+        ("verbal_2s", generator.verbal_2s, 32, generator.verbal_scale, (decoding, 0)),
+        ("reflection", reflection, decoding.max_new_tokens + 32, (), (decoding, 0)),
+        ("p_true_answers", generator.p_true_answers, 4, (), (plain, 10)),
     ):
         if question:
             compute_replies(
@@ -140,18 +145,19 @@ def _ask_confidence(job, sources, answers, made_by, share):
                 job.folder / "texts",
                 sources,
                 question,
-                answers(replace(decoding, max_new_tokens=longest)),
-                made_by | dict(title=name, max_new_tokens=longest),
+                answers(replace(how[0], max_new_tokens=longest), how[1]),
+                made_by | dict(title=name, max_new_tokens=longest) | (dict(drawn=how[1]) if how[1] else {}),
                 scale,
                 **share,
             )
 
 # %% ../../nbs/09_scoring/06_pipeline.ipynb #90b80b10
-def _server_answers(endpoint, questions, decoding, cache):
-    "Replies of a server to (sample, question, source)."
+def _server_answers(endpoint, questions, decoding, cache, drawn=0):
+    "Replies of a server to (sample, question, source): the greedy one, or lines of drawn ones."
     import pandas as pd
 
     from uetrust.generation.endpoint import generate_remotely
+    from uetrust.statistics.prompted import reply_lines
 
     prompts = pd.DataFrame(
         [
@@ -159,8 +165,15 @@ def _server_answers(endpoint, questions, decoding, cache):
             for sample, question, source in questions
         ]
     )
-    settings = replace(decoding, prompt="{source}", samples=0, beams=0)
-    return [reply["text"] for reply in generate_remotely(endpoint, prompts, settings, cache)]
+    settings = replace(decoding, prompt="{source}", samples=drawn, beams=0)
+    replies = generate_remotely(endpoint, prompts, settings, cache)
+    if not drawn:
+        return [reply["text"] for reply in replies]
+    found = {sample: [] for sample, _, _ in questions}
+    for reply in replies:
+        if reply["kind"] == "sample":
+            found[reply["sample"]].append(reply["text"])
+    return list(map(reply_lines, found.values()))
 
 
 def _server_confidence(job, sources, run):
@@ -173,8 +186,8 @@ def _server_confidence(job, sources, run):
         made_by = dict(reader=endpoint.model, revision=endpoint.revision, made_with=library_versions())
         made_by |= system_to_record(job.generator.decoding)
 
-        def answers(decoding):
-            return lambda questions: _server_answers(endpoint, questions, decoding, cache)
+        def answers(decoding, drawn):
+            return lambda questions: _server_answers(endpoint, questions, decoding, cache, drawn)
 
         _ask_confidence(job, sources, answers, made_by, dict(progress=run.progress))
 
@@ -196,12 +209,15 @@ def _ask_model(job, sources, model, run):
     given = (folder / "texts", sources, model)
     if generator.p_true:
         compute_p_true(folder / "asked", *given, generator.p_true, generator.decoding, **run.share)
+    if generator.p_true_sampling:
+        how = generator.p_true_sampling, generator.decoding
+        compute_p_true(folder / "asked_samples", *given, *how, **run.share)
     if generator.elicit:
         how = generator.elicit, generator.decoding
         compute_elicited_attention(folder / "elicited", *given, *how, **run.share)
 
-    def answers(settings):
-        return local_answerer(model, settings, generator.batch)
+    def answers(settings, drawn):
+        return local_answerer(model, settings, generator.batch, drawn)
 
     if not generator.black_box:
         recorded = dict(max_prompt=generator.decoding.max_prompt) | system_to_record(generator.decoding)
@@ -268,7 +284,8 @@ def _passes(job, sources, run):
     from uetrust.statistics.passes import compute_together
 
     generator = job.generator
-    if generator.black_box and run.drives and (generator.verbal_1s or generator.verbal_2s):
+    replies = generator.verbal_1s, generator.verbal_2s, generator.reflection, generator.p_true_answers
+    if generator.black_box and run.drives and any(replies):
         _server_confidence(job, sources, run)
     if not generator.read_by:
         return

@@ -8,6 +8,7 @@ __all__ = ['PREFIX_KINDS', 'PASSES', 'ATTENTION_STATISTICS', 'RENAMED_PASSES', '
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #c7e02e2f
 from dataclasses import dataclass
+from math import log1p
 
 from ..generation.bank import TEXT_KINDS
 from .entry import GENERATOR, Statistic, register
@@ -110,6 +111,9 @@ _KEYS = dict(  # Entry -> key of settings.ini that makes it, where no command of
     background="background",
     verbal_1s="verbal_1s",
     verbal_2s="verbal_2s",
+    asked_samples="p_true_sampling",
+    p_true_answers="p_true_answers",
+    reflection="reflection",
 )
 
 
@@ -123,7 +127,7 @@ def _remedy(name):
     return f"{key} in settings.ini, then uetrust fill DATASET--GENERATOR"
 
 # %% ../../nbs/08_statistics/04_generator.ipynb #6f15445e
-def _of_generator(name, unit, cost, family=GENERATOR, gives=(), bytes_per_token=0.0, **columns):
+def _of_generator(name, unit, cost, family=GENERATOR, gives=(), bytes_per_token=0.0, toy=None, **columns):
     "Entry of what is stored of each text, by kind of text."
     named = [statistic for of_kind in columns.values() for statistic in of_kind.values()]
     known = dict(needs_samples=set(columns) == {"sample"}, bytes_per_token=bytes_per_token)
@@ -137,6 +141,7 @@ def _of_generator(name, unit, cost, family=GENERATOR, gives=(), bytes_per_token=
             columns=columns,
             stored=True,
             remedy=_remedy(name),
+            toy=toy,
             **known,
         )
     )
@@ -284,6 +289,31 @@ _of_generator(
     greedy=dict(stated="verbal_1s"),
 )
 _of_generator("verbal_2s", "text", "1 reply of the generator", greedy=dict(stated="verbal_2s"))
+
+# %% ../../nbs/08_statistics/04_generator.ipynb #b6bfeca3
+_of_generator(
+    "asked_samples",
+    "nats",
+    "1 question to the generator that shows its drawn texts",
+    greedy=dict(true="true_samples_logp"),
+    toy=lambda doubt: dict(true_samples_logp=float("-inf") if doubt == 1 else log1p(-doubt)),
+)
+_of_generator(
+    "p_true_answers",
+    "text, a line per reply",
+    "10 replies of a few tokens, drawn",
+    greedy=dict(stated="p_true_answers"),
+    toy=lambda doubt: dict(p_true_answers="True\n" * (4 - int(4 * doubt)) + "False\n" * int(4 * doubt)),
+)
+_of_generator(
+    "reflection",
+    "text, a line per reply",
+    "1 or 2 replies of the generator",
+    greedy=dict(stated="reflection"),
+    toy=lambda doubt: dict(reflection="answer: " + ("A" if doubt < 0.5 else "C" if doubt < 1 else "B")),
+)
+
+# %% ../../nbs/08_statistics/04_generator.ipynb #2ac8ae82
 _of_generator(
     "training",
     "state, [D]; perplexity",

@@ -6,6 +6,8 @@
 __all__ = ['truncated_entropy', 'likeliest_logp', 'token_numbers', 'special_tokens', 'silence_note', 'store_served']
 
 # %% ../../nbs/08_statistics/10_served.ipynb #a0d09ff4
+from collections import Counter
+
 import numpy as np
 
 from ..data.generations import Generation, checked, is_special
@@ -15,22 +17,24 @@ from .table import write_statistics
 
 # %% ../../nbs/08_statistics/10_served.ipynb #199576de
 def truncated_entropy(
-    top_logp: np.ndarray,  # Log-probabilities of the k likeliest tokens of each step, shape [L,k]
+    top_logp: np.ndarray,  # Log-probabilities of the k likeliest tokens of each step, shape [L,k]; NaN: none
 ) -> np.ndarray:  # Shape [L], in nats; at most the entropy of the whole distribution
     "Entropy of the likeliest tokens of each step, all other tokens being one outcome."
     from scipy.special import entr
 
     p = np.exp(np.asarray(top_logp, float))
-    rest = np.clip(1 - p.sum(-1), 0, 1)
-    return entr(p).sum(-1) + entr(rest)
+    rest = np.clip(1 - np.nansum(p, -1), 0, 1)
+    return np.nansum(entr(p), -1) + entr(rest)
 
 # %% ../../nbs/08_statistics/10_served.ipynb #199576de-1
 def likeliest_logp(
     top: list,  # For each token, (token, log-probability) of the likeliest
-) -> np.ndarray:  # Shape [L,k]; k is the number that every step has
+) -> np.ndarray:  # Shape [L,k]; k is the number that most steps have, and NaN fills the steps with fewer
     "Log-probabilities of the k likeliest tokens."
-    k = min(map(len, top), default=0)
-    return np.array([[logp for _, logp in at[:k]] for at in top], float).reshape(len(top), k)
+    sizes = Counter(map(len, top))
+    k = max(sizes, key=lambda size: (sizes[size], size), default=0)
+    rows = [[logp for _, logp in at[:k]] for at in top]
+    return np.array([row + [np.nan] * (k - len(row)) for row in rows], float).reshape(len(top), k)
 
 # %% ../../nbs/08_statistics/10_served.ipynb #199576de-2
 def token_numbers(

@@ -623,7 +623,7 @@ def ccp_log(
 ) -> float:  # 0 when nothing likely contradicts; higher is less certain
     "Claim-conditioned probability, minus its logarithm: claims of a text given what they are about."
     others = greedy_top_ids != np.asarray(greedy_ids)[:, None]  # The class of the token itself is not used
-    logp = np.asarray(greedy_top_logp, float)
+    logp = np.asarray(greedy_top_logp, float)[:, : np.shape(ccp_labels)[1]]  # More where a step has few
 
     def log_mass(label):
         return np.logaddexp.reduce(np.where(others & (ccp_labels == label), logp, -np.inf), axis=1)
@@ -663,9 +663,10 @@ def _ccp_logs(ids: Ragged, logp: Ragged, top_ids: Ragged, top_logp: Ragged, labe
     if not all(np.array_equal(ids.counts, other.counts) for other in (logp, top_ids, top_logp, labels)):
         return np.full(len(ids.values), np.nan)
     others = top_ids.values != ids.values[:, None]
+    likely = top_logp.values[:, : labels.values.shape[1]]
 
     def log_mass(label):
-        return _log_sums(np.where(others & (labels.values == label), top_logp.values, -np.inf))
+        return _log_sums(np.where(others & (labels.values == label), likely, -np.inf))
 
     same, contra = np.logaddexp(logp.values, log_mass(2)), log_mass(0)
     return np.logaddexp(same, contra) - same
