@@ -895,7 +895,7 @@ def _study_texts(profile_name):  # Study -> texts that it reads
         found["self_bias"] = sum(_number_of(bank_plan(profile_name, bank).data) for bank in banks)
     return found
 
-# %% ../../nbs/11_report/07_plan.ipynb #c7b263a5
+
 def _values_of(options, key, between):
     return [value.partition(between)[2] for value in options.get(key, "").split()]
 

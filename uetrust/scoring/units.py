@@ -241,7 +241,7 @@ def _asked_samples(table, texts, names, models, errors):
     ]
     return columns.reset_index(drop=True), notes
 
-# %% ../../nbs/09_scoring/14_units.ipynb #3fc38290
+
 def _run_units(run, of_text, unit, claims):  # Of each text of a run its units, and why some have no tokens
     given = [list(claims[text]["claim"]) if text in claims else [] for text in run.samples]
     return zip(*(_units_of(of_text[text], unit, own) for text, own in zip(run.samples, given)))

@@ -65,7 +65,7 @@ def _with_joined(df, name, path):  # The column 'a+b' of the columns a and b
     cells = [[None if is_missing(cell) else cell for cell in row] for row in rows]
     return df.assign(**{name: [cell_of(dict(zip(parts, row)), name) for row in cells]})
 
-# %% ../../nbs/09_scoring/13_user_scores.ipynb #a996625b
+
 class _NotedScores(NamedTuple):
     "Scores of a file, and what a user should know about how they were read"
 
@@ -169,7 +169,7 @@ def numeric_scores(
         columns[name] = scores if found is None else pd.Series(found, scores.index)
     return pd.DataFrame(columns, df.index)
 
-# %% ../../nbs/09_scoring/13_user_scores.ipynb #7ab4e004
+
 def _check_marks(scores, path):
     for sample, cell in scores.items():
         text = cell.strip() if isinstance(cell, str) and number_or_text(cell) == cell else ""

@@ -88,7 +88,7 @@ def _replies_to(model, questions, settings, batch):
     replies = {i: text if ended else _cut_reply(text) for i, (text, ended) in zip(by_size, found)}
     return [replies[i] for i in range(len(questions))]
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #bc185ae2
+
 def _answer_readings(model, questions, scale, **kw):  # log p of each answer of the scale, after each question
     from uetrust.models.forward import score_tokens
 
@@ -340,7 +340,7 @@ def request_replies(
     reasons = {sent.sample: refused[sent.key] for sent in requests if sent.key in refused}
     return [found[sent.key] for sent in requests], reasons
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #071a3511
+
 def _answers(choice, scale):
     "Log p of each answer [K], or the `Undefined` that says why there is none; None without probabilities."
     candidates = reply_candidates(choice) if choice else []
@@ -420,7 +420,7 @@ def _ask_everything(endpoint, questions, texts, cache, variants, top, progress):
 
     return replies
 
-# %% ../../nbs/08_statistics/11_judges.ipynb #862ec348
+
 def _without_unanswered(scores, entry, refused):
     "Scores of a question; those of texts without a reply are missing, also where a parser gives a number."
     unanswered = scores["sample"].isin(list(refused.get(entry.needs[0].partition("_")[2], {})))

@@ -28,7 +28,7 @@ def _named_columns(scores, names, id_column, what):
             table = table.set_axis([f"row {i + 1}" for i in range(len(table))])
     return numeric_scores(table[require_columns(table, names, what)], what)
 
-# %% ../../../nbs/09_scoring/17_plugins/01_not_worse.ipynb #15cb6c60
+
 def _check_same(now, before, quality):
     "Refuse tables that do not hold the same samples, each once, with the same quality."
     for table, other, where in ((before, now, "now"), (now, before, "in the baseline")):

@@ -113,7 +113,7 @@ def _need_binary(labels, what):
     if not is_binary(labels):
         raise ValueError(f"{what} learns from right and wrong texts: say below which quality a text is wrong")
 
-# %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #7e7a2580
+
 def fit_saplma(
     features: np.ndarray,  # Shape [N,D]
     labels: np.ndarray,  # 0 and 1, shape [N]

@@ -41,7 +41,7 @@ def _sentence_lists(model, inputs, requested):
 def _entity_lists(model, inputs, requested):
     return {name: named_entities(inputs[name.removesuffix("_entities")]) for name in requested}, {}
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #eae3010e
+
 _ENTRIES = dict(  # Name of the entry -> entry
     sentence_lists=text_entry(
         "texts", needs_by_text(none="hypothesis_sentences", source="source_sentences"), _sentence_lists, ""
@@ -91,7 +91,7 @@ def _echoed(model, inputs, requested, **kw):
         model, requested, {text: inputs[text] for text in TEXT_COLUMNS if text in inputs}
     )
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #dec56653
+
 _DIRECTIONS = "source_hypothesis reference_hypothesis hypothesis_reference"
 _ENTRIES |= dict(
     bart=_log_probabilities("bart", _DIRECTIONS + " prefix_hypothesis"),
@@ -127,7 +127,7 @@ def _coco_probabilities(model, inputs, requested, **kw):
     statistics, cut = coco_probabilities(model, hypotheses, sources, [masked for _, masked in found], **kw)
     return statistics | dict(coco_important=[words for words, _ in found]), cut
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #bbbf26ca
+
 _PROBABILITIES_OF_COCO = "coco_p_source coco_p_token coco_p_span coco_p_sentence coco_p_document"
 _ENTRIES |= dict(
     fflm=text_entry(
@@ -404,7 +404,7 @@ def _judge_statistics(families):
         for answer in ("reply", "answers")
     }
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0ae2e45b
+
 _ENTRIES |= dict(
     judge=text_entry(
         "a reply, or probabilities of answers", _judge_statistics(PROMPT_FAMILIES), _judge_answers
@@ -443,7 +443,7 @@ def _token_cosines(model, inputs, requested, **kw):
         {name: cut[k :: len(names)] for k, name in enumerate(names)},
     )
 
-# %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #dede7859
+
 def _text_embeddings(encoder, inputs, requested, **kw):
     from uetrust.models.classifiers import SentenceEncoder, sentence_embeddings
     from uetrust.models.encode import embed_texts
