@@ -7,7 +7,6 @@ import csv
 import json
 import math
 from decimal import Decimal
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -235,7 +234,7 @@ def test_a_table_is_written_without_the_numbers_of_its_rows(tmp_path, ending):
     table = pd.DataFrame(dict(sample=["b", "a"], value=[0.1 + 0.2, np.nan]), index=[7, 3])
     write_table(table, tmp_path / f"s.{ending}")
     read = (pd.read_parquet if ending == "parquet" else pd.read_csv)(tmp_path / f"s.{ending}")
-    pd.testing.assert_frame_equal(read, table.reset_index(drop=True), rtol=1e-15)  # pandas 2 reads less exactly
+    pd.testing.assert_frame_equal(read, table.reset_index(drop=True), rtol=1e-15)  # Of pandas 2
     with pytest.raises(ValueError, match="written to .parquet or .csv files, not .*s.txt"):
         write_table(table, tmp_path / "s.txt")
 
