@@ -64,6 +64,9 @@ MESSAGES = dict(
 )
 
 
+SOURCES = download.sources()  # Read before a test moves the root
+
+
 @pytest.fixture
 def released_prompts(tmp_path, monkeypatch):
     "A function that writes the files of some families into the cache; their hashes are the known ones."
@@ -71,7 +74,7 @@ def released_prompts(tmp_path, monkeypatch):
     monkeypatch.setenv("UETRUST_OFFLINE", "1")
 
     def write(families=tuple(MESSAGES), messages=MESSAGES):
-        table = download.sources()
+        table = SOURCES.copy()
         for family in families:
             arguments, message = messages[family]
             path = tmp_path / "cache" / RELEASED_PROMPTS[family]

@@ -45,8 +45,8 @@ from uetrust.cli.command import (
 
 # %% ../../nbs/13_cli/07_texts.ipynb #7b168c5d
 PASS_NAMES = (
-    "conditional hidden vocabulary processed mc_dropout unconditional sample_hidden raw_logits".split()
-)
+    "conditional hidden vocabulary processed mc_dropout unconditional sample_hidden raw_logits probe_hidden"
+).split()
 STAGE_NAMES = ("texts", "passes", "comparisons", "metrics")
 StageNames = Annotated[list[Literal[STAGE_NAMES]], SEVERAL]
 

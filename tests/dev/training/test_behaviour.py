@@ -27,6 +27,7 @@ def test_they_are_small_and_hold_no_pickle():
         ".json",
         ".csv",
         ".jinja",
+        ".toml",
     }
 
 
