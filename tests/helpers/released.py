@@ -64,7 +64,7 @@ MESSAGES = dict(
 )
 
 
-SOURCES = download.sources()  # Read before a test moves the root
+SOURCES, _ = download.sources(), download.pinned_files()  # Both are read before a test moves the root
 
 
 @pytest.fixture
