@@ -9,6 +9,7 @@ __all__ = ['VOCABULARY', 'SYNONYMS', 'renamed', 'suggestion']
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import wraps
+from typing import TypeVar
 
 # %% ../../nbs/01_core/00_vocabulary.ipynb #c8146cf0
 VOCABULARY = {
@@ -37,9 +38,12 @@ SYNONYMS = {
 }  # Word -> words that no option and no parameter may use instead; beside the word one is another thing
 
 # %% ../../nbs/01_core/00_vocabulary.ipynb #e9476bb0
+_Function = TypeVar("_Function", bound=Callable)
+
+
 def renamed(
     **words: str,  # Old name of a parameter = its new name
-) -> Callable:  # Decorator
+) -> Callable[[_Function], _Function]:  # Decorator
     "Decorator of a function that refuses an old keyword with a `TypeError` that names the new one."
 
     def mark(function):
