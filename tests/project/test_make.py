@@ -248,7 +248,7 @@ def test_setup_with_uv_asks_for_hashes(tmp_path):
 def test_a_reproduction_takes_eight_minutes():
     "By the seconds of its last run from an empty folder, three pages at a time on two cores."
     seconds = pd.read_csv(ROOT / "data" / "reproduce_seconds.csv")["seconds"]
-    assert len(seconds) == 86 and seconds.sum() / 3 <= 480
+    assert len(seconds) == 87 and seconds.sum() / 3 <= 480
 
 
 MOST_CHARACTERS = 200  # Of a line about a file that is not at hand
