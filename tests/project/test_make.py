@@ -202,6 +202,8 @@ def set_up(at, tools, uv=None):
     for name in ("Makefile", "pyproject.toml"):
         shutil.copy2(ROOT / name, at / name)
     shutil.copytree(ROOT / "pins", at / "pins")
+    (at / "scripts").mkdir()
+    shutil.copy2(ROOT / "scripts" / "ipython_kernel_config.json", at / "scripts")
     (at / ".venv" / "bin").mkdir(parents=True)
     for name, script in (("python", SAYS.format(log="said.txt", tools=tools)), ("uv", uv)):
         if script:

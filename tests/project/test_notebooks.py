@@ -61,6 +61,9 @@ QUICK = {
     "06_people_judges": dict(pair="ru-en"),
     "07_people_length": dict(pair="ru-en"),
     "08_people_words": dict(pair="ru-en"),
+    # Eight texts give no difference an interval
+    "12_parents": dict(profile="demo", out="runs/smoke"),
+    "13_top_tokens": dict(profile="demo", out="runs/smoke"),
 }
 
 
@@ -143,7 +146,7 @@ def test_the_pages_of_banks_run_and_make_what_they_lack(monkeypatch, stamped):
     monkeypatch.setenv("TQDM_DISABLE", "1")
     CHAPTERS.sort(key=lambda nb: nb.stem != "06_metrics_together")
     start = time.time()
-    assert len(CHAPTERS) == 14
+    assert len(CHAPTERS) == 16
     for nb in CHAPTERS:
         assert runs(nb), nb.name
     assert words_for_nothing(start) == []

@@ -120,7 +120,7 @@ def test_the_scores_of_a_bank_are_replaced_by_score_alone(folder, capsys):
 
 PATHS = {  # Parameters that take a path, and what a command does with it
     "reads": "file notebook scores tables base path data model dataset notebooks bank nli encoder source"
-    " claims",
+    " claims question",
     "fills a folder of its own": "folder",
 }
 

@@ -94,7 +94,9 @@ def test_gaps_and_two_values():
         list(binary.comparable) == ["semantic_entropy", "msp", "cocoa_msp"] or "kle" not in binary.comparable
     )
     few = one._replace(scores=one.scores.iloc[:8], truth=one.truth.iloc[:8])
-    assert not len(pa.differences_from_parents(dict(few=few))[0])
+    with pytest.raises(ValueError, match="on few no method has a difference from its parent"):
+        pa.differences_from_parents(dict(few=few))
+    assert not len(pa.differences_from_parents({})[0])
 
 
 def test_auroc_without_a_document_is_that_of_the_others():

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ...core.checks import preview
 from ...core.registry import reg
 from ...core.scores import wide_table
 from ...data.download import DataNotAtHand
@@ -133,6 +134,11 @@ def differences_from_parents(
                 lo, hi = difference.interval()
                 rows.append(row | dict(lo=lo, hi=hi, p=difference.p(), size=difference.size))
                 spreads.append(spread)
+    if sets and not rows:
+        raise ValueError(
+            f"on {preview(sets)} no method has a difference from its parent: the texts are too few, or "
+            "nearly all of one quality. Name a profile with more texts"
+        )
     spread = pd.concat(spreads, axis=1).fillna(0.0) if spreads else pd.DataFrame()
     spread.columns = range(len(spreads))
     table = pd.DataFrame(rows, columns=_COLUMNS)
