@@ -46,7 +46,7 @@ def printed(folder, uetrust):
 
 @pytest.mark.parametrize(
     "python,resolution",
-    [("3.11", "lowest-direct"), ("3.11", "highest"), ("3.12", "highest"), ("3.13", "lowest-direct")],
+    [("3.11", "lowest-direct"), ("3.11", "highest"), ("3.12", "highest"), ("3.13", "highest")],
 )
 def test_the_core_says_the_same_with_other_versions(tmp_path, outputs, python, resolution):
     if not (at := interpreter(python)):
