@@ -53,7 +53,8 @@ def prefills(monkeypatch):
 def test_every_pass_has_its_numbers_from_one_prefill(written, prefills, tmp_path):
     model, samples, at = written
     given = (at / "bank", samples, model)
-    assert TOGETHER == ["conditional", "hidden", "vocabulary", "processed", "sample_hidden", "raw_logits"]
+    named = "conditional hidden vocabulary processed sample_hidden raw_logits probe_hidden"
+    assert named.split() == TOGETHER
     fw.check_reading(model)
     prefills[0] = 0
     jobs = [(tmp_path / name, PASSES[name], name) for name in TOGETHER]
