@@ -126,9 +126,7 @@ def test_a_forced_grade_is_the_expected_one_where_the_judge_names_one(smollm2):
 def test_smollm2_reads_what_is_stored(smollm2, name, items, tmp_path):
     live = study.reader_scores(name, items=items, runs=tmp_path, progress=False)
     stored = study.stored_reader_scores(name).loc[live.index]
-    live = live[
-        [column for column in live if column in stored]
-    ]  # Some methods are younger than what is stored
+    live = live[[column for column in live if column in stored]]  # Some methods are younger
     assert list(live) == [column for column in stored if column in live] and len(live) == items
     assert {"msp", "mte", "self_certainty", "rauq"} & {*stored} <= {*live}
     scores = live.columns[2:].difference(["chance"])
