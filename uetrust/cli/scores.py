@@ -179,7 +179,7 @@ def score_command(
     data: Texts | None = None,  # Sources and references of a bank, as for `bank generate`; requests of a file
     units: Units = WHOLE_TEXTS,
     format: _Format = None,  # Tool that wrote the file; recognised when left out
-    column: Pairs = (),  # Meaning of a column, MEANING=NAME; text, source, references, samples, logprobs ...
+    column: Pairs = (),  # Meaning of a column, MEANING=NAME; text, source, samples, logprobs, judges=A+B ...
     place: Sheet = FIRST_SHEET,
     tokenizer: _Tokenizer = "rouge",  # Words that overlap scores compare: of a-z and digits, or of any script
     explain: bool = False,  # List for every method which inputs are missing and how to get them
@@ -191,13 +191,13 @@ def score_command(
     check_out(out)
     names, models = _chosen_scores(method, metric, plugin, model)
     given = _read_bank(file, data) if _is_bank(file) else _read_file(file, format, column, data, place)
+    computed = dict(metric_dtype=" ".join(dtype), errors="raise" if debug else "note", progress=True)
     if explain:
         return _explain(given, models, out, output)
     if units != WHOLE_TEXTS:
-        return _show_units(given, units, names, models, out, output, warns=not model)
-    scores = _compute_scores(given.texts, names, models, " ".join(dtype), tokenizer, debug)
-    notes = _score_notes(scores, given, named=any(names.values()))
-    _show_scores(scores, given, notes + ([] if model else _domain_warning(scores, given)), out, output)
+        return _show_units(given, units, names, models, out, output, not model, **computed)
+    scores = _compute_scores(given.texts, names, models, tokenizer, **computed)
+    _show_scores(scores, given, _score_notes(scores, given, names, warns=not model), out, output)
     _refuse_undefined(scores, names)
 
 # %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8-2
@@ -234,13 +234,12 @@ def _read_file(file, format, column, data, place):
     return _Given(FileTexts(outputs), f"{file} (read as {outputs.format})", notes=outputs.absent)
 
 # %% ../../nbs/13_cli/08_scores.ipynb #7382a6f8-3
-def _compute_scores(texts, names, models, dtype, tokenizer, debug):
+def _compute_scores(texts, names, models, tokenizer, **computed):
     from uetrust.scoring.score import score_texts
     from uetrust.ue.similarity import use_tokenizer
 
     with use_tokenizer(tokenizer):
-        errors = "raise" if debug else "note"
-        return score_texts(texts, **names, models=models, progress=True, errors=errors, metric_dtype=dtype)
+        return score_texts(texts, **names, models=models, **computed)
 
 
 def _show_scores(scores, given, notes, out, output):
@@ -270,7 +269,7 @@ def _printed_with_notes(scores, notes, output):
     return True
 
 # %% ../../nbs/13_cli/08_scores.ipynb #1c3bba03
-def _show_units(given, units, names, models, out, output, warns):
+def _show_units(given, units, names, models, out, output, warns, **computed):
     "Write and print scores of sentences, words or claims, one row per unit."
     from uetrust.core.tables import read_table
     from uetrust.scoring.bank_units import spelled_bank
@@ -280,10 +279,11 @@ def _show_units(given, units, names, models, out, output, warns):
         raise ValueError("--metric judges whole texts: leave it out, or --unit, --claims and --pool")
     methods = None if names["methods"] == "all" else names["methods"]
     claims = units.claims and read_table(units.claims, names=("document", "id", "sample", "claim"))
-    written_by, texts = models.pop("generator", None), given.texts
+    texts = given.texts
     if given.is_bank:
-        texts = spelled_bank(given.texts.folder, written_by)
-    found = score_units(texts, units.unit, claims, methods, units.pool, models)
+        texts = spelled_bank(texts.folder, models.get("generator"), texts.samples)
+        models = models | dict(generator=texts.checkpoint)
+    found = score_units(texts, units.unit, claims, methods, units.pool, models, **computed)
     write_out(found.table, out)
     notes = [f"note: {note}" for note in found.notes] + _truncated_notes(found.truncated)
     notes += _unit_warning(found, given) if warns else []
@@ -294,10 +294,8 @@ def _show_units(given, units, names, models, out, output, warns):
 # %% ../../nbs/13_cli/08_scores.ipynb #4822f5a7
 def _unit_warning(found, given):  # Methods that pool numbers of a bank use what its own models computed
     from uetrust.core.registry import reg
-    from uetrust.scoring.score import DOMAIN_WARNING, rests_on_models
 
-    computed = [name for name in found.names if not (given.is_bank and reg[name].pool)]
-    return [f"warning: {DOMAIN_WARNING}"] if rests_on_models(computed) else []
+    return _shipped_notes([name for name in found.names if not (given.is_bank and reg[name].pool)])
 
 
 def _print_units(found, given, out):  # Means by method, and the units that the first method trusts least
@@ -353,14 +351,14 @@ def _score_models(model, metrics):
     """Models for scores: named ones; those shipped when metrics are named; else the shipped NLI
     model and encoder, because the others take minutes."""
     from uetrust.core.settings import work_dir
-    from uetrust.scoring.cache import metric_models
+    from uetrust.scoring.cache import metric_models, models_at_hand
     from uetrust.scoring.generators import with_judge_server
 
-    if model or metrics:
-        named = metric_models(list(model) or ["shipped"])
-        return with_judge_server(named, work_dir() / "runs" / "replies.sqlite")
-    shipped = metric_models(["shipped"])
-    return {group: shipped[group] for group in ("nli", "embedding", "bertscore")}
+    if model:
+        return with_judge_server(metric_models(model), work_dir() / "runs" / "replies.sqlite")
+    shipped = models_at_hand(metric_models(["shipped"]))
+    few = ("nli", "embedding", "bertscore")
+    return shipped if metrics else {group: shipped[group] for group in few if group in shipped}
 
 
 def _explain(given, models, out, output):
@@ -382,20 +380,22 @@ def _refuse_undefined(scores, names):
         reasons = "; ".join(f"{name} ({why or 'undefined'})" for name, why in nothing.items())
         raise SystemExit(f"uetrust: error: no text has a value of {reasons}")
 
-# %% ../../nbs/13_cli/08_scores.ipynb #0cc064df-1
+# %% ../../nbs/13_cli/08_scores.ipynb #2fdd323d
 def _undefined_everywhere(table):  # Score -> the first reason why it has no value for any text
     empty = table["value"].isna().groupby(table["name"], sort=False).all()
     reasons = table.groupby("name", sort=False)["note"].first()
     return {name: reasons[name] for name in empty.index[empty]}
 
 
-def _domain_warning(scores, given):  # Methods of a bank use statistics that its own models computed
+def _shipped_notes(computed):  # About scores that no named model computed
+    from uetrust.core.settings import root
     from uetrust.scoring.score import DOMAIN_WARNING, rests_on_models
 
-    computed = _metrics_of(scores.names) if given.is_bank else scores.names
+    if not (root() / "data" / "models").is_dir():
+        return ["note: scores of the small models are left out: pip install uetrust-models adds them"]
     return [f"warning: {DOMAIN_WARNING}"] if rests_on_models(computed) else []
 
-
+# %% ../../nbs/13_cli/08_scores.ipynb #12efceb4
 def _score_means(scores):
     import pandas as pd
 
@@ -408,19 +408,20 @@ def _score_means(scores):
     return pd.DataFrame(dict(name=names, kind=kinds, texts=len(values), undefined=undefined, mean=means))
 
 
-def _score_notes(scores, given, named):
-    "What a reader must know about scores."
-    n_texts = given.texts.n
+def _score_notes(scores, given, names, warns):
+    "What a reader must know about scores. The statistics of a bank are of models that it names."
+    from uetrust.scoring.score import cut_notes
+
+    n_texts, named = given.texts.n, any(names.values())
     lines = [f"note: {note}" for note in (*scores.notes, *(() if named else given.notes))]
     lines += _failed_notes(scores.failed) + _undefined_notes(scores.undefined, n_texts)
     lines += _truncated_notes(scores.truncated)
     lines += [f"note: {group} in {dtype}" for group, dtype in scores.precision.items() if dtype != "float32"]
-    lines += [
-        f"note: {name}: {n} inputs did not fit the model and were cut"
-        for name, n in scores.cut_inputs.items()
-    ]
+    lines += [f"note: {note}" for note in cut_notes(scores.cut_inputs)]
     lines += [_cut_note(name, texts, n_texts) for name, texts in scores.cut_texts.items()]
-    return lines + _missing_lines(scores.missing, named)
+    lines += _missing_lines(scores.missing, named)
+    computed = _metrics_of(scores.names) if given.is_bank else scores.names
+    return lines + (_shipped_notes(computed) if warns else [])
 
 # %% ../../nbs/13_cli/08_scores.ipynb #0cc064df-2
 def _cut_note(name, texts, n):

@@ -170,5 +170,6 @@ def unique_texts(
     texts,  # Texts of one source
 ) -> tuple[list, np.ndarray]:  # Unique texts in order of appearance, and the index of each text
     "Texts without repetition, and the position of each text among them."
-    distinct = list(dict.fromkeys(texts))
-    return distinct, np.array([distinct.index(text) for text in texts], "int32")
+    at = {}
+    positions = [at.setdefault(text, len(at)) for text in texts]
+    return list(at), np.array(positions, "int32")

@@ -12,7 +12,7 @@ from functools import cached_property
 from ..core.settings import resolve_checkpoint, root
 from ..core.store import Store
 from ..data.generations import Generation
-from ..data.outputs import Outputs, _OutputRecord
+from ..data.outputs import OutputRecord, Outputs
 from ..generation.bank import read_bank
 from .methods import BankTexts
 from ..statistics.stored import texts_folder
@@ -33,6 +33,7 @@ class SpelledBank(BankTexts):
     "The greedy texts of a bank with the spelling of their tokens, for `score_units`"
 
     model: object = None  # The `Model` that wrote the texts
+    checkpoint: str = ""  # Where it is
 
     @cached_property
     def outputs(self) -> Outputs:
@@ -44,8 +45,11 @@ class SpelledBank(BankTexts):
             .agg(lambda texts: list(map(Generation, texts)))
         )
         greedy = bank[bank["kind"] == "greedy"]
+        sources = {} if self.samples is None else self.samples.set_index("id")["source"]
         records = [
-            _OutputRecord(name, spelled_text(self.model, text, ids), samples=drawn.get(name, []))
+            OutputRecord(
+                name, spelled_text(self.model, text, ids), sources.get(name), samples=drawn.get(name, [])
+            )
             for name, text, ids in zip(greedy["sample"], greedy["text"], greedy["ids"])
         ]
         return Outputs("own", records, [])
@@ -54,6 +58,7 @@ class SpelledBank(BankTexts):
 def spelled_bank(
     folder,  # Folder of the bank and its statistics
     checkpoint: str = None,  # The model that wrote the texts; found by its name when None
+    samples=None,  # pandas.DataFrame with the sources of the bank: id, source
 ) -> SpelledBank:
     """A bank whose texts have parts.
 
@@ -66,10 +71,9 @@ def spelled_bank(
 
     about = Store(texts_folder(folder), "bank").manifest()["about"]
     shipped = root() / "data" / "models" / about["model"]
+    checkpoint = checkpoint or resolve_checkpoint(str(shipped) if shipped.is_dir() else about["model"])
     try:
-        model = load_model(
-            checkpoint or resolve_checkpoint(str(shipped) if shipped.is_dir() else about["model"])
-        )
+        model = load_model(checkpoint)
     except OSError as error:
         raise ValueError(
             f"{folder} holds numbers of tokens without their spelling, and its model {about['model']!r} is "
@@ -80,4 +84,4 @@ def spelled_bank(
             f"{model.name} is not the model that wrote {folder}, or has other weights than {about['model']} "
             "had: name its checkpoint with --model generator=CHECKPOINT"
         )
-    return SpelledBank(folder, model=model)
+    return SpelledBank(folder, samples, model=model, checkpoint=checkpoint)

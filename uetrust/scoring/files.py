@@ -66,6 +66,7 @@ _HAS = dict(
     sample_logprobs=lambda record: bool(record.samples) and all(text.logprobs for text in record.samples),
     sample_tokens=lambda record: bool(record.samples) and all(text.tokens for text in record.samples),
     systems=lambda record: record.others is not None,
+    judges=lambda record: record.judges is not None,
     claim=lambda record: record.claim is not None,
 )  # Field of a file -> whether a record has it
 
@@ -101,6 +102,7 @@ _GIVEN = dict(
     ),
     answer=_Given("", lambda record: record.text.text),
     other_texts=_Given("systems", lambda record: record.others),
+    judge_scores=_Given("judges", lambda record: record.judges),
     claim_texts=_Given("claim samples", lambda record: record.claim["claim_texts"]),
     **{
         name: _Given("claim", lambda record, name=name: record.claim[name])
@@ -250,6 +252,7 @@ def _format_remedy(part, outputs):
         source="add the sources: --data FILE with id and source",
         references="add a column reference",
         systems="make one table with a row for each id and system: columns id, system and text",
+        judges="make one table with a column of scores for each judge: --column judges=A+B",
         claim="score its sentences or claims: --unit sentence, or --claims FILE",
     )
     return OUTPUT_FORMATS[outputs.format].remedies.get(part) or known.get(part, f"add {part} to the file")
@@ -389,7 +392,7 @@ def formats_table() -> pd.DataFrame:  # file, fields, methods, lost
     reg, rows = load_scores(), []
     for entry in OUTPUT_FORMATS.values():
         more = [field for field, by in _COMES_WITH.items() if by in entry.gives]
-        more += ["systems"] * (entry is OUTPUT_FORMATS["own"])  # A column of tables
+        more += ["systems", "judges"] * (entry is OUTPUT_FORMATS["own"])  # Columns of tables
         can = set(_outputs_statistics([*entry.gives, *more], dict(nli="", embedding="", bertscore="")))
         methods = sum(set(statistics_needed([name])) <= can for name in reg.of("ue"))
         absent = [field.replace("_", " ") for field in _TABLE_FIELDS if field not in entry.gives]

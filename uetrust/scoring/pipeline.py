@@ -133,7 +133,7 @@ def _ask_confidence(job, sources, answers, made_by, share):
     # Drawn without truncation, the share of an answer estimates its probability
     plain = replace(decoding, temperature=1.0, top_p=1.0, top_k=0)
     reflection = REFLECTION_QUESTIONS.get(generator.reflection, generator.reflection)
-    for name, question, longest, scale, how in (
+    for name, question, longest, scale, (settings, drawn) in (
         ("verbal_1s", generator.verbal_1s, decoding.max_new_tokens + 32, (), (decoding, 0)),
         ("verbal_2s", generator.verbal_2s, 32, generator.verbal_scale, (decoding, 0)),
         ("reflection", reflection, decoding.max_new_tokens + 32, (), (decoding, 0)),
@@ -145,8 +145,8 @@ def _ask_confidence(job, sources, answers, made_by, share):
                 job.folder / "texts",
                 sources,
                 question,
-                answers(replace(how[0], max_new_tokens=longest), how[1]),
-                made_by | dict(title=name, max_new_tokens=longest) | (dict(drawn=how[1]) if how[1] else {}),
+                answers(replace(settings, max_new_tokens=longest), drawn),
+                made_by | dict(title=name, max_new_tokens=longest) | (dict(drawn=drawn) if drawn else {}),
                 scale,
                 **share,
             )

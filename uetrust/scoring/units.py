@@ -21,7 +21,7 @@ from ..core.segmentation import split_sentences
 from ..data.generations import Generation, tokens_of_parts
 from .files import FileTexts
 from .methods import statistics_needed
-from .score import score_texts
+from .score import NO_TORCH, cut_notes, score_texts, usable_models
 from ..statistics.scores import load_scores
 from ..statistics.texts.claims import CLAIM_STATISTICS
 
@@ -178,13 +178,13 @@ def _with_claims(texts, claims):  # The same texts, once for each of their claim
     return FileTexts(replace(texts.outputs, records=records))
 
 
-def _methods_of_unit(unit, reg):  # Methods of tokens, and those that ask samples about a sentence or claim
-    asked = [
+def _methods_of_unit(unit, reg):  # Methods of tokens, and those of sentences and claims
+    of_claims = [
         name
         for name in reg.of("ue")
         if unit in ("sentence", "claim") and statistics_needed([name]) & CLAIM_STATISTICS
     ]
-    return [name for name, entry in reg.of("ue").items() if entry.pool] + asked
+    return [name for name, entry in reg.of("ue").items() if entry.pool] + of_claims
 
 
 def _unit_methods(names, texts, unit, models, reg):
@@ -228,10 +228,10 @@ def _claims_of(table, texts):  # For each row of a table of units the text and t
         )
 
 # %% ../../nbs/09_scoring/14_units.ipynb #f973251c
-def _asked_samples(table, texts, names, models, errors):
-    "Columns of the methods that ask samples about each unit, and why values are missing."
+def _claim_scores(table, texts, names, models, **computed):
+    "Columns of the methods of claims, one row per unit, and why values are missing."
     claims = _with_claims(texts, list(_claims_of(table, texts)))
-    scores = score_texts(claims, names, models=models, progress=True, errors=errors)
+    scores = score_texts(claims, names, models=models, **computed)
     wide = scores.table.pivot(index="sample", columns="name", values="value")
     columns = wide.reindex(list(map(str, range(len(table)))))[[name for name in names if name in wide]]
     of_all, noted = f"of {len(table)} {table.columns[2]}s", scores.table[scores.table["note"] != ""]
@@ -239,7 +239,7 @@ def _asked_samples(table, texts, names, models, errors):
         f"{part['sample'].nunique()} {of_all} have no score by {preview(part['name'].unique())}: {why}"
         for why, part in noted.groupby("note", sort=False)
     ]
-    return columns.reset_index(drop=True), notes
+    return columns.reset_index(drop=True), notes + cut_notes(scores.cut_inputs)
 
 
 def _run_units(run, of_text, unit, claims):  # Of each text of a run its units, and why some have no tokens
@@ -247,7 +247,7 @@ def _run_units(run, of_text, unit, claims):  # Of each text of a run its units, 
     return zip(*(_units_of(of_text[text], unit, own) for text, own in zip(run.samples, given)))
 
 
-def _joined(tables, unit, of_text, claims):  # One table in the order of the file
+def _joined(tables, unit, of_text, claims, names):  # One table in the order of the file
     table = pd.concat(tables, ignore_index=True).rename(columns=dict(text=unit))
     order = table["document"].map({name: i for i, name in enumerate(of_text)})
     table = table.loc[order.sort_values(kind="stable").index].reset_index(drop=True)
@@ -255,7 +255,7 @@ def _joined(tables, unit, of_text, claims):  # One table in the order of the fil
     if not kept:
         return table
     kept = pd.concat(kept, ignore_index=True)
-    if twice := [name for name in kept if name in table]:
+    if twice := [name for name in kept if name in {*table, *names}]:
         raise ValueError(f"the claims have a column {twice[0]!r}, which the scores have too: rename it")
     return pd.concat([table.iloc[:, :3], kept, table.iloc[:, 3:]], axis=1)
 
@@ -269,19 +269,21 @@ class UnitScores(NamedTuple):
     notes: list  # How many units have no score, and why
 
 # %% ../../nbs/09_scoring/14_units.ipynb #1e520020
-def _pooled_scores(texts, unit, claims, names, pool, models, errors):
+def _pooled_scores(texts, unit, claims, names, pool, models, **computed):
     "Units of all texts with the numbers of their tokens, and how many have none."
+    pooled = [name for name in names if load_scores()[name].pool]
     of_text = {record.id: record.text for record in texts.outputs.records}
     claims = {} if claims is None else _claims_by_text(claims, of_text)
     tables, without = [], Counter()
-    for run in texts.runs(names, models, errors)[0]:
+    runs, cut = texts.runs(pooled, models, **computed)
+    for run in runs:
         units, reasons = _run_units(run, of_text, unit, claims)
-        tables.append(unit_scores(run, units, [name for name in names if not run.lacks(name)], pool))
+        tables.append(unit_scores(run, units, [name for name in pooled if not run.lacks(name)], pool))
         without.update(why for parts, why in zip(units, reasons) for one in parts if not len(one.tokens))
-    table = _joined(tables, unit, of_text, claims)
-    tokens = "" if len(names) == 1 else " by their tokens"
+    table = _joined(tables, unit, of_text, claims, names)
+    tokens = "" if len(pooled) == 1 else " by their tokens"
     notes = [f"{n} of {len(table)} {unit}s have no score{tokens}: {why}" for why, n in without.items()]
-    return table, notes if names else []
+    return table, notes + cut_notes(cut) if pooled else []
 
 # %% ../../nbs/09_scoring/14_units.ipynb #2676b1ff
 def score_units(
@@ -292,20 +294,23 @@ def score_units(
     pool: str = None,  # 'sum', 'mean' or 'largest' for all methods of tokens; None: each as it pools a text
     models: dict = None,  # Models, in the form that `score_outputs` accepts
     errors: str = "note",  # 'note' turns the error of a model into NaN; or 'raise'
+    metric_dtype: str = "",  # Number formats of the models, as `compute_metrics` takes them
+    progress: bool = False,  # Show the units done and the time left
 ) -> UnitScores:
     """Scores of the sentences, words or claims of texts, larger is less certain.
 
     A method of tokens pools the numbers of a unit. Methods of claims ask the texts that were drawn for the
-    same source about each sentence or claim.
+    same source, or a model, about each sentence or claim.
 
     Raises `ValueError` when a method scores no units, a claim belongs to no text, or nothing can be computed.
     """
-    unit, models, reg = unit if claims is None else "claim", models or {}, load_scores()
-    names = _unit_methods(methods, texts, unit, models, reg)
-    pooled = [name for name in names if reg[name].pool]
-    asked = [name for name in names if name not in pooled]
-    table, notes = _pooled_scores(texts, unit, claims, pooled, pool, models, errors)
-    if asked:
-        columns, why = _asked_samples(table, texts, asked, models, errors)
+    unit, here, reg = unit if claims is None else "claim", usable_models(models), load_scores()
+    names = _unit_methods(methods, texts, unit, here, reg)
+    computed = dict(errors=errors, metric_dtype=metric_dtype)
+    table, notes = _pooled_scores(texts, unit, claims, names, pool, here, **computed)
+    if of_claims := [name for name in names if not reg[name].pool]:
+        columns, why = _claim_scores(table, texts, of_claims, here, progress=progress, **computed)
         table, notes = pd.concat([table, columns], axis=1), notes + why
+    if models and not here:
+        notes = [NO_TORCH, *notes]
     return UnitScores(table, names, texts.truncated(names), notes)

@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['P_TRUE_QUESTIONS', 'SUMMARY_PLACEHOLDER', 'REFLECTION_QUESTIONS', 'insert_summary', 'question_prompt',
-           'single_token_id', 'compute_p_true', 'split_question', 'compute_elicited_attention', 'rating_to_percent',
-           'greedy_answers', 'greedy_replies', 'reply_lines', 'drawn_replies', 'local_answerer', 'compute_replies']
+           'single_token_id', 'compute_p_true', 'claim_true_logp', 'split_question', 'compute_elicited_attention',
+           'rating_to_percent', 'greedy_answers', 'greedy_replies', 'reply_lines', 'drawn_replies', 'local_answerer',
+           'compute_replies']
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #6369b8e2
 import re
@@ -127,6 +128,24 @@ def compute_p_true(
     question = dict(ask=ask, max_prompt=resolved.max_prompt) | system_to_record(resolved)
     about = model_provenance(model, "asked whether it is true", **question)
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
+
+# %% ../../nbs/08_statistics/08_prompted.ipynb #ff2efce2
+def claim_true_logp(
+    model: Model,  # The model that answers, usually the one that wrote the texts of the claims
+    sources: list,  # For each claim the source of its text
+    claims: list,  # Texts
+    **options,  # batch_tokens and chunk of `score_tokens`
+) -> tuple[np.ndarray, np.ndarray]:  # log p of True as the answer, [N]; source tokens that did not fit, [N]
+    "Log-probability that a model calls each claim true, given its source."
+    settings = checkpoint_settings(model, Decoding(max_new_tokens=1, max_prompt=model.window))
+    ask = P_TRUE_QUESTIONS["he2024"].replace("{prompt}", "{source}")
+    questions = [
+        question_prompt(model, insert_summary(ask, claim), source, settings)
+        for claim, source in zip(claims, sources, strict=True)
+    ]
+    answer = [single_token_id(model, "True")]
+    (readings,) = score_passes(model, [([(ids, answer) for ids, _ in questions], {})], **options)
+    return np.array([reading.logp[0] for reading in readings]), np.array([cut for _, cut in questions], int)
 
 # %% ../../nbs/08_statistics/08_prompted.ipynb #c8c2b348
 SUMMARY_PLACEHOLDER = "{summary}"

@@ -14,7 +14,7 @@ import numpy as np
 from ...core.scores import map_nested, unique_texts
 from ...core.segmentation import split_sentences
 from ...nlg.alignment import bertscore_f1, bertscore_layer
-from ..entry import Statistic, register
+from ..entry import GENERATOR, Statistic, register
 
 # %% ../../../nbs/08_statistics/12_texts/05_claims.ipynb #1a523b7a
 def _example(doubt):  # A claim, the text that it is from, and three samples that lose their belief in it
@@ -32,6 +32,7 @@ def _example(doubt):  # A claim, the text that it is from, and three samples tha
         claim_sentence_nli=[np.stack([row, row - [0, 0, 1]]) for row in logits[1:]],
         claim_bertscore=[np.array([1 - doubt, 0.5 - doubt])] * 3,
         claim_cosine=[np.array([1 - doubt, 0.5 - doubt])] * 3,
+        claim_true_logp=-1.0 - doubt,
     )
 
 
@@ -39,12 +40,10 @@ CLAIM_STATISTICS = frozenset(_example(0))  # What methods of claims need
 _REMEDY = "uetrust score FILE --claims CLAIMS, with a row for each claim of a text of a file"
 
 
-def _register(
-    name, statistics, unit, cost, **known
-):  # Entry of some statistics of claims, with their example
+def _register(name, statistics, unit, cost, needs=(), **known):  # Statistics of claims, with their example
     toy = lambda doubt: {statistic: _example(doubt)[statistic] for statistic in statistics}
-    needs = dict.fromkeys(statistics, ("claim", "claim_texts") if "compute" in known else ())
-    register(Statistic(name, needs, unit, cost, remedy=_REMEDY, toy=toy, **known))
+    gives = dict.fromkeys(statistics, needs)
+    register(Statistic(name, gives, unit, cost, remedy=_REMEDY, toy=toy, **known))
 
 
 _register(
@@ -55,43 +54,50 @@ _register(
     family="",
 )
 
-# %% ../../../nbs/08_statistics/12_texts/05_claims.ipynb #15b18d98
-def _by_sentence(claim_texts, read):  # For each claim and sample the rows that `read` gives for its sentences
+# %% ../../../nbs/08_statistics/12_texts/05_claims.ipynb #fd3e9d48
+def _by_text(claims, claim_texts, read, width=()):
+    "What `read` gives for each text with its claim, and how many inputs of each claim were cut."
+    pairs = [[(text, claim) for text in texts] for claim, texts in zip(claims, claim_texts, strict=True)]
+    return map_nested(pairs, read, width, np.count_nonzero)
+
+
+def _by_sentence(claims, claim_texts, read, width=()):
+    "The same for the sentences of the drawn texts: a list for each claim, an array for each text."
     split = [list(map(split_sentences, texts[1:])) for texts in claim_texts]
-    rows, cut = read([list(chain.from_iterable(texts)) for texts in split])
+    rows, cut = _by_text(claims, [list(chain.from_iterable(texts)) for texts in split], read, width)
     ends = [np.cumsum([0, *map(len, texts)]) for texts in split]
     return [[own[a:b] for a, b in pairwise(end)] for own, end in zip(rows, ends)], cut
+
+# %% ../../../nbs/08_statistics/12_texts/05_claims.ipynb #b910772f
+_PREMISES = dict(claim_nli=_by_text, claim_sentence_nli=_by_sentence)
 
 
 def claim_entailments(
     model,  # NLI model, from `load_model`
     claims: list,  # Claims, one for each item
     claim_texts: list,  # For each claim the text that it is from, then the texts drawn for the same source
+    requested=tuple(_PREMISES),  # claim_nli: whole texts; claim_sentence_nli: sentences of the drawn texts
     **options,  # Of `entailment_logits`
-) -> tuple[dict, np.ndarray]:  # claim_nli and claim_sentence_nli, for `ScoreRun`; pairs that were cut [N]
+) -> tuple[dict, dict]:  # Statistic -> logits, for `ScoreRun`; the same -> pairs that were cut [N]
     "NLI logits from texts to claims, and from the sentences of drawn texts to claims."
     from uetrust.models.classifiers import entailment_logits
 
-    def read(premises):  # For each claim a list of texts
-        pairs = [[(text, claim) for text in texts] for claim, texts in zip(claims, premises, strict=True)]
-        logits = partial(entailment_logits, model, **options)
-        return map_nested(pairs, logits, (3,), np.count_nonzero)
-
-    whole, cut = read(claim_texts)
-    parts, parts_cut = _by_sentence(claim_texts, read)
-    return dict(claim_nli=whole, claim_sentence_nli=parts), cut + parts_cut
+    logits = partial(entailment_logits, model, **options)
+    found = {name: _PREMISES[name](claims, claim_texts, logits, (3,)) for name in requested}
+    return {name: rows for name, (rows, _) in found.items()}, {name: cut for name, (_, cut) in found.items()}
 
 
 def _entailments(model, inputs, requested, **options):
-    found, cut = claim_entailments(model, inputs["claim"], inputs["claim_texts"], **options)
-    return {name: found[name] for name in requested}, {requested[0]: cut}
+    return claim_entailments(model, inputs["claim"], inputs["claim_texts"], requested, **options)
 
 
+_OF_TEXTS = ("claim", "claim_texts")
 _register(
     "claim_entailments",
     ["claim_nli", "claim_sentence_nli"],
     "NLI logits, [1+K,3], and [S,3] for each sample",
     "each drawn text, and each of its sentences, compared with the claim",
+    _OF_TEXTS,
     family="nli",
     compute=_entailments,
 )
@@ -104,11 +110,7 @@ def _token_f1(model, inputs, requested, **options):  # BERTScore F1 of the claim
         matrices, cut = token_cosines(model, pairs, bertscore_layer(model.id), **options)
         return np.array(list(map(bertscore_f1, matrices))), cut
 
-    def read(sentences):
-        pairs = [[(claim, sentence) for sentence in own] for claim, own in zip(inputs["claim"], sentences)]
-        return map_nested(pairs, f1, (), np.count_nonzero)
-
-    found, cut = _by_sentence(inputs["claim_texts"], read)
+    found, cut = _by_sentence(inputs["claim"], inputs["claim_texts"], f1)
     return dict(claim_bertscore=found), dict(claim_bertscore=cut)
 
 
@@ -117,6 +119,7 @@ _register(
     ["claim_bertscore"],
     "BERTScore F1, [S] for each sample",
     "each sentence of the drawn texts read by an encoder, token by token",
+    _OF_TEXTS,
     family="bertscore",
     compute=_token_f1,
 )
@@ -132,11 +135,7 @@ def _sentence_cosines(model, inputs, requested, **options):  # Of the claim and 
         one, other = at.reshape(-1, 2).T
         return (unit[one] * unit[other]).sum(1), cut[at].reshape(-1, 2).sum(1)
 
-    def read(sentences):
-        pairs = [[(claim, sentence) for sentence in own] for claim, own in zip(inputs["claim"], sentences)]
-        return map_nested(pairs, cosines, (), np.count_nonzero)
-
-    found, cut = _by_sentence(inputs["claim_texts"], read)
+    found, cut = _by_sentence(inputs["claim"], inputs["claim_texts"], cosines)
     return dict(claim_cosine=found), dict(claim_cosine=cut)
 
 
@@ -145,6 +144,25 @@ _register(
     ["claim_cosine"],
     "cosine of embeddings, [S] for each sample",
     "each sentence of the drawn texts read by an encoder",
+    _OF_TEXTS,
     family="embedding",
     compute=_sentence_cosines,
+)
+
+# %% ../../../nbs/08_statistics/12_texts/05_claims.ipynb #c76b53cd
+def _true_logp(model, inputs, requested, **options):  # log p of True about each claim; source tokens cut
+    from uetrust.statistics.prompted import claim_true_logp
+
+    logp, cut = claim_true_logp(model, inputs["source"], inputs["claim"], **options)
+    return dict(claim_true_logp=logp.tolist()), dict(claim_true_logp=cut)
+
+
+_register(
+    "claim_p_true",
+    ["claim_true_logp"],
+    "nats",
+    "one question for each claim, with its source",
+    ("source", "claim"),
+    family=GENERATOR,
+    compute=_true_logp,
 )
