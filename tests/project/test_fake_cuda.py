@@ -238,7 +238,7 @@ def test_every_metric_with_a_model_and_every_judge_runs_on_a_gpu(checkpoints, mo
     served = set(scores.models)
     of_metrics = {name for name, entry in STATISTICS.items() if entry.compute and not entry.stored}
     for_methods = {"other_embeddings"}  # Of a table with several systems
-    for_methods |= {"claim_entailments", "claim_bertscores", "claim_cosines"}
+    for_methods |= {"claim_entailments", "claim_bertscores", "claim_cosines", "claim_p_true"}
     assert served == of_metrics - for_methods - {"sentence_lists", "entity_lists", "echo"}
     pd.testing.assert_frame_equal(on_cpu, on_gpu, atol=5e-5, rtol=0)
     assert (half["value"].isna() == on_gpu["value"].isna()).mean() > 0.99

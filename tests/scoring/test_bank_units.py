@@ -51,6 +51,13 @@ def test_drawn_texts_of_the_bank_are_asked_about_its_sentences(bank, tmp_path, c
     assert "the shipped NLI model and encoder are tiny" in capsys.readouterr().out
 
 
+def test_the_model_of_the_bank_is_asked_about_its_sentences(bank, tmp_path):
+    data = tmp_path / "data.csv"
+    pd.DataFrame(dict(id=["a", "b"], source=SOURCES)).to_csv(data, index=False)
+    table = scored(bank, tmp_path, "--unit", "sentence", "--method", "claim_p_true", "--data", str(data))
+    assert table["claim_p_true"].gt(0).all() and table["claim_p_true"].nunique() == len(table)
+
+
 def test_claims_of_a_bank(bank, tmp_path):
     claims = tmp_path / "claims.csv"
     claims.write_text("document,claim\nb,The town will repair a bridge.\n")

@@ -396,6 +396,27 @@ ANSWERS = [
     dict(id="q2", system="c", answer=None, reference="Bob", human=0),
 ]
 OF_ANSWERS = ["exact_match", "lexical_match", "token_f1"]
+
+
+def test_scores_of_several_judges_become_one(tmp_path, capsys):
+    table, out = tmp_path / "texts.csv", tmp_path / "scores.csv"
+    table.write_text("id,response,gpt,llama,human\na,Rome,5,2,3\nb,Paris,4,,4\nc,Oslo,1,1,\n")
+    names = ["panel_mean", "panel_median", "panel_least", "panel_largest"]
+    options = ["--column", "judges=gpt+llama", "--method", *names, "--out", str(out)]
+    assert main(["score", str(table), *options]) == 0
+    scores = pd.read_csv(out)
+    assert scores["gpt"].tolist() == [5, 4, 1] and "human" in scores  # A judge's own column stays
+    assert scores[names].iloc[0].tolist() == [-3.5, -3.5, -2, -5] and scores[names].iloc[1].isna().all()
+    assert "no value for 1 of 3 texts, the first 'b': 1 of 2 judges gave no score" in capsys.readouterr().out
+    lines = tmp_path / "texts.jsonl"
+    lines.write_text('{"id": "a", "response": "Rome", "judges": [1, 4]}\n')
+    assert main(["score", str(lines), "--method", "panel_mean", "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "a,-2.5"
+    lines.write_text('{"id": "a", "response": "Rome", "judges": ["good", 4]}\n')
+    assert main(["score", str(lines), "--method", "panel_mean"]) == 2
+    assert "judges of item 'a': judges must be numbers, found ['good', 4]" in capsys.readouterr().err
+
+
 OF_SYSTEMS = ["other_systems_f1", "other_systems_jaccard", "other_systems_cosine"]
 
 

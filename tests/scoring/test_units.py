@@ -81,12 +81,13 @@ def test_a_claim_has_the_tokens_of_the_words_that_it_shares(replies, capsys):
         ("document,statement\na,It rained\n", "claims need the columns document and claim"),
         ("document,claim\na,\n", "a claim of document 'a' is empty"),
         ("document,claim,msp\na,It rained,1\n", "the claims have a column 'msp'"),
+        ("document,claim,claim_position\na,It rained,1\n", "the claims have a column 'claim_position'"),
     ],
 )
 def test_claims_that_fit_no_text(replies, capsys, claims, said):
     file = replies.with_name("claims.csv")
     file.write_text(claims)
-    assert main(["score", str(replies), "--claims", str(file), "--method", "msp"]) == 2
+    assert main(["score", str(replies), "--claims", str(file), "--method", "msp", "claim_position"]) == 2
     assert said in capsys.readouterr().err
 
 
@@ -198,6 +199,32 @@ def claim_alone(nli, claim, texts, claims):
 CLAIM_METHODS = ("claim_luq", "claim_luq_pair", "claim_page_rank")
 
 
+def test_a_model_is_asked_whether_each_sentence_is_true(replies, capsys):
+    "The same number as by hand: one question, then log p of the next token"
+    import torch
+
+    rows = [json.loads(line) for line in replies.read_text().splitlines()]
+    rows[0]["source"], rows[1]["source"] = "The pool was opened by Ana Cole.", "Fees fell. " * 2000
+    replies.write_text("\n".join(map(json.dumps, rows)))
+    folder = root() / "data" / "models" / "tiny-llama"
+    named = ["--method", "claim_p_true", "--model", f"generator={folder}"]
+    table, said = scored(replies, capsys, "--unit", "sentence", *named)
+    model, words = (one := load_model(folder)), one.tokenizer
+    for sentence, value in zip(split_sentences(TEXT), table["claim_p_true"]):
+        ask = (
+            f"Question: {rows[0]['source']}\n Possible answer:{sentence}\n Is the possible answer:\n "
+            "(A) True\n (B) False\n The possible answer is:"
+        )
+        chat = [dict(role="user", content=ask)]
+        ids = words.apply_chat_template(chat, add_generation_prompt=True, return_tensors="pt")["input_ids"]
+        with torch.inference_mode():
+            logp = model.model(ids).logits[0, -1].log_softmax(-1)
+        assert value == pytest.approx(-logp[words.convert_tokens_to_ids("ĠTrue")].item(), abs=1e-4)
+    assert "claim_true_logp: 1 inputs did not fit the model and were cut" in said
+    assert main(["score", str(replies), "--unit", "sentence", *named[:2]]) == 2
+    assert "claim_p_true lacks claim_true_logp: --model generator=CHECKPOINT" in capsys.readouterr().err
+
+
 def f1_of(encoder, claim, sentence):
     "BERTScore F1 of two texts, alone"
     return bertscore_f1(token_cosines(encoder, [(claim, sentence)])[0][0])
@@ -231,3 +258,23 @@ def test_what_a_method_of_claims_needs(replies, capsys, options, said):
     code = main(["score", str(replies), "--method", "claim_luq", *options])
     shown = capsys.readouterr()
     assert said in shown.out + shown.err and code == (0 if "--explain" in options else 2)
+
+
+def test_without_torch_scores_of_models_are_left_out(replies, capsys, monkeypatch):
+    row = dict(id="a", text=TEXT, samples=["It rained.", "It snowed."])
+    replies.write_text(json.dumps(row))
+    monkeypatch.setattr("uetrust.scoring.score._torch_is_there", lambda: False)
+    table, said = scored(replies, capsys, "--unit", "sentence")
+    assert "claim_luq" not in table and {"claim_position", "selfcheck_unigram"} <= set(table)
+    assert "because torch is missing: pip install 'uetrust[models]'" in said
+
+
+def test_where_the_small_models_are_not_installed_the_rest_is_scored(replies, capsys, monkeypatch, tmp_path):
+    row = dict(id="a", text=TEXT, samples=["It rained.", "It snowed."])
+    replies.write_text(json.dumps(row))
+    for name in ("uetrust.statistics.texts.providers.root", "uetrust.core.settings.root"):
+        monkeypatch.setattr(name, lambda: tmp_path)
+    for more in ([], ["--unit", "sentence"]):
+        assert main(["score", str(replies), *more]) == 0
+        shown = capsys.readouterr()
+        assert "pip install uetrust-models" in shown.out and "Traceback" not in shown.err

@@ -58,6 +58,7 @@ def test_scores_are_told_from_what_they_read():
         p_true=("true_logp",),
         p_true_he2024=("true_processed_logp",),
         p_true_normalized=("true_logp", "false_logp"),
+        claim_p_true=("claim_true_logp",),
         verbalized_1s=("verbal_1s",),
         verbalized_2s=("verbal_2s",),
     )

@@ -31,7 +31,7 @@ def test_no_label_of_a_judged_text_is_seen(made):
     other = p.draw_prr(made._replace(quality=changed), 0, (20, 60), 60, methods=("p_ik",))
     by = ["method", "labels"]
     assert rows.set_index(by)["prr"]["p_ik", 60] > 0.5 > abs(other.set_index(by)["prr"]["p_ik", 60])
-    assert set(rows["method"]) == {"msp", p.PICKED, "p_ik", "semantic_entropy_probe"}
+    assert set(rows["method"]) == {"msp", p.CHOSEN, "p_ik", "semantic_entropy_probe"}
 
 
 def test_labels_to_beat_counts_from_the_last_loss():
@@ -52,7 +52,7 @@ def test_stored_curves_have_every_method_and_draw():
     assert tuple(rows["generator"].unique()) == MAIN_GENERATORS
     for generator, part in rows.groupby("generator"):
         seq2seq = generator != "tiny-llama"
-        assert set(part["method"]) == {"msp", p.PICKED, *TRAINED_METHODS} - (
+        assert set(part["method"]) == {"msp", p.CHOSEN, *TRAINED_METHODS} - (
             {"lookback_lens"} if seq2seq else set()
         )
         assert set(part["labels"]) == set(p.CURVE_SIZES) and part["draw"].nunique() >= 20

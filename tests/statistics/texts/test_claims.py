@@ -12,12 +12,12 @@ from uetrust.statistics.scores import load_scores
 from uetrust.statistics.texts.claims import CLAIM_STATISTICS, claim_entailments
 
 reg = load_scores()
-ENTRIES = ("claims", "claim_entailments", "claim_bertscores", "claim_cosines")
+ENTRIES = ("claims", "claim_entailments", "claim_bertscores", "claim_cosines", "claim_p_true")
 OF_CLAIMS = {name for name in reg.of("ue") if "claim" in " ".join(required_inputs(name, reg))}
 
 
 def test_methods_of_claims_need_what_the_entry_names_and_no_bank_has_it():
-    assert len(OF_CLAIMS) == 20 and {"claim_luq", "claim_page_rank", "selfcheck_unigram"} <= OF_CLAIMS
+    assert len(OF_CLAIMS) == 21 and {"claim_luq", "claim_page_rank", "selfcheck_unigram"} <= OF_CLAIMS
     assert set().union(*(required_inputs(name, reg) for name in OF_CLAIMS)) == CLAIM_STATISTICS
     assert CLAIM_STATISTICS == {name for entry in ENTRIES for name in STATISTICS[entry].gives}
     assert not OF_CLAIMS & set(bank_methods(reg))
@@ -39,7 +39,7 @@ def test_the_text_and_each_sample_are_premises_and_so_is_each_sentence():
     model = encoder()
     found, cut = claim_entailments(model, CLAIMS, [TEXTS, TEXTS[:2]])
     alone = lambda *pair: pytest.approx(entailment_logits(model, [pair])[0][0], abs=1e-5)
-    assert [len(logits) for logits in found["claim_nli"]] == [3, 2] and cut.tolist() == [0, 0]
+    assert [len(logits) for logits in found["claim_nli"]] == [3, 2] and not any(map(np.any, cut.values()))
     for claim, texts, whole, single in zip(CLAIMS, (TEXTS, TEXTS[:2]), *found.values()):
         assert [row.tolist() for row in whole] == [alone(text, claim) for text in texts]
         sentences = [["w1 w2.", "w5."], ["w6 w7."]][: len(texts) - 1]
@@ -65,4 +65,9 @@ def test_every_claim_has_its_texts():
 def test_pairs_that_do_not_fit_are_counted():
     long = "w1 " * 100
     _, cut = claim_entailments(encoder(), CLAIMS, [[long, "w2."], [TEXTS[0], long]])
-    assert cut.tolist() == [1, 2]  # A sample is read whole and sentence by sentence, the text only whole
+    assert {name: n.tolist() for name, n in cut.items()} == dict(claim_nli=[1, 1], claim_sentence_nli=[0, 1])
+
+
+def test_only_the_requested_logits_are_computed():
+    found, cut = claim_entailments(encoder(), CLAIMS, [TEXTS] * 2, ["claim_nli"])
+    assert list(found) == list(cut) == ["claim_nli"]

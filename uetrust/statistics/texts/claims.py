@@ -150,11 +150,13 @@ _register(
 )
 
 # %% ../../../nbs/08_statistics/12_texts/05_claims.ipynb #c76b53cd
-def _true_logp(model, inputs, requested, **options):  # log p of True about each claim; source tokens cut
+def _true_logp(
+    model, inputs, requested, **options
+):  # log p of True about each claim; whether its source was cut
     from uetrust.statistics.prompted import claim_true_logp
 
     logp, cut = claim_true_logp(model, inputs["source"], inputs["claim"], **options)
-    return dict(claim_true_logp=logp.tolist()), dict(claim_true_logp=cut)
+    return dict(claim_true_logp=logp.tolist()), dict(claim_true_logp=(cut > 0).astype(int))
 
 
 _register(
