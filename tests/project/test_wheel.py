@@ -20,11 +20,11 @@ REPLIES = ROOT / "tests" / "fixtures" / "outputs" / "openai_batch_output.jsonl"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    "The wheel of what is committed"
+    "The wheel that is made of the sdist of what is committed"
     folder = tmp_path_factory.mktemp("wheel")
     make(folder, "git", "clone", "-q", "--depth", "1", f"file://{ROOT}", folder / "source")
     tools = [*pip_find_links(), "-b", ROOT / "pins" / "tools.pin"]
-    make(folder, UV, "build", "-q", "--wheel", "-o", folder, *tools, folder / "source")
+    make(folder, UV, "build", "-q", "-o", folder, *tools, folder / "source")
     (path,) = folder.glob("*.whl")
     return path
 
