@@ -18,7 +18,7 @@ ELSEWHERE = {  # Commands that other tests run
     "make reproduce": "test_make.py",
     "make test": "is what runs this",
     "pip install .": "test_wheel.py installs a wheel of it",
-    "pip install '.[models,lexical]' ./data/models": "test_wheel.py installs a wheel, and `make setup` its extras",
+    "pip install '.[models,lexical]' ./data/models": "test_wheel.py and `make setup` install these",
     "pip install 'dist/uetrust-0.1.0-py3-none-any.whl[models,lexical]' "
     "dist/uetrust_models-0.1.0-py3-none-any.whl": "test_release.py builds and test_wheel.py installs them",
 }
