@@ -511,6 +511,7 @@ def _readings(simulated):  # Reading -> its rows of an item
         relevance=every(lambda j: dict(relevance=simulated["relevance"][j])),
         unconditional=[of(0) | dict(logp=simulated["alone"])],
         asked=[of(0) | dict(true=simulated["true"])],
+        asked_samples=[of(0) | dict(true=simulated["true"])],
         alternatives=[of(0) | dict(forward=forward, backward=backward)],
         entailments=[one | dict(nli_logits=simulated["logits"].reshape(-1, 3))],
         embeddings=[one | dict(vectors=simulated["vectors"])],
