@@ -75,7 +75,6 @@ FITTED_PAIRS = _pairs(
 )
 OTHER_PAIRS = _pairs(
     "pmi=MeanPointwiseMutualInformation cpmi=MeanConditionalPointwiseMutualInformation p_true=PTrue "
-    "p_true_sampling=PTrueSampling "
     "cocoa_msp=CocoaMSP cocoa_ppl=CocoaPPL cocoa_mte=CocoaMTE "
     "token_sar=TokenSAR sentence_sar=SentenceSAR sar=SAR eigen_score=EigenScore"
 )
@@ -129,7 +128,7 @@ NOT_COMPARED |= dict(
     SentenceSAR="as CocoaMSP",
     SAR="as CocoaMSP",
     PTrue="from sources: the tiny models have no word True; on given statistics: compared",
-    PTrueSampling="as PTrue",
+    PTrueSampling="as PTrue; given the number, both are the functions of PTrue",
     PTrueEmpirical="draws its replies itself, so its time is that of its model",
     SemanticEntropyToken="no such score here: it needs the whole distribution at every token",
     Linguistic1S="as Verbalized1S",
@@ -209,7 +208,7 @@ def simulated_item(
         sample_states=rng.normal(size=(k, size)),
     )
 
-# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #c5235cbc
+# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #f9f40cd4-1
 FITTED_STATISTICS = dict(
     md_he2024=("train_gaussian_he2024",),
     rmd_lmp=("train_gaussian_he2024", "background_gaussian_lmp"),
@@ -217,7 +216,7 @@ FITTED_STATISTICS = dict(
     ppl_md_lmp=("train_gaussian_he2024", "train_held_out_lmp"),
 )
 
-# %% ../../../nbs/12_dev/02_bench/03_methods.ipynb #929b60b5
+
 def _stored_statistics(
     items: list,  # Results of `simulated_item`
 ) -> dict:  # Stored statistics by name, as a bank with all readings would give them
@@ -242,7 +241,6 @@ def _stored_statistics(
         nli=each(lambda one: one["logits"][np.ix_(one["at"], one["at"])]),
         vectors=each(lambda one: one["vectors"][one["at"]]),
         true_logp=true,
-        true_samples_logp=true,
         ccp_forward=each(lambda one: one["classes"][0]),
         ccp_backward=each(lambda one: one["classes"][1]),
         greedy_relevance=each(lambda one: one["relevance"][0]),
@@ -300,7 +298,6 @@ def _lists(base, whole):  # Ragged statistics
     return dict(
         sample_texts=base["sample_texts"],
         p_true=base["true_logp"],
-        p_true_sampling=base["true_samples_logp"],
         greedy_log_likelihoods=tolist("greedy_logp"),
         entropy=tolist("greedy_entropy"),
         greedy_lm_log_likelihoods=tolist("unconditional_logp"),
@@ -511,7 +508,6 @@ def _readings(simulated):  # Reading -> its rows of an item
         relevance=every(lambda j: dict(relevance=simulated["relevance"][j])),
         unconditional=[of(0) | dict(logp=simulated["alone"])],
         asked=[of(0) | dict(true=simulated["true"])],
-        asked_samples=[of(0) | dict(true=simulated["true"])],
         alternatives=[of(0) | dict(forward=forward, backward=backward)],
         entailments=[one | dict(nli_logits=simulated["logits"].reshape(-1, 3))],
         embeddings=[one | dict(vectors=simulated["vectors"])],
