@@ -4,12 +4,14 @@
 
 # %% auto #0
 __all__ = ['INPUTS', 'GENERATOR', 'TOKEN_INPUTS', 'STATISTICS', 'COMPUTED_BY', 'MADE_BY', 'TEXT_COLUMNS', 'Variants', 'Statistic',
-           'register', 'statistic', 'needs_by_text', 'text_entry', 'register_named', 'install_advice', 'compute_entry']
+           'register', 'statistic', 'needs_by_text', 'text_entry', 'register_named', 'of_pairs', 'install_advice',
+           'compute_entry']
 
 # %% ../../nbs/08_statistics/02_entry.ipynb #d37640e3
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from itertools import chain
 from typing import NamedTuple
 
@@ -152,6 +154,23 @@ def register_named(
     "Add entries under the names of a dict."
     for name, entry in entries.items():
         register(replace(entry, name=name))
+
+# %% ../../nbs/08_statistics/02_entry.ipynb #0d72804c
+def of_pairs(
+    name: str,  # Of the statistic
+    module: str,  # Module of `uetrust.models` with the reader
+    reader: str,  # Function of (model, pairs of texts, **options) to (values, inputs that did not fit [N])
+    first: str = "source",  # Input that is the first text of a pair
+    second: str = "hypothesis",  # Input that is the second
+) -> Callable:  # `Statistic.compute`
+    "Function that has a reader of pairs of texts compute one statistic; the module is imported in the call."
+
+    def compute(model, inputs, requested, **options):
+        read = getattr(import_module(f"uetrust.models.{module}"), reader)
+        values, cut = read(model, list(zip(inputs[first], inputs[second])), **options)
+        return {name: list(values)}, {name: cut}
+
+    return compute
 
 # %% ../../nbs/08_statistics/02_entry.ipynb #4d741327
 def install_advice(

@@ -69,7 +69,7 @@ def length_tables(
     "`prr_by_length` of the banks whose truth is known; a second bank of the same texts is left out."
     again, parts = generators_of_same_texts(profile), {}
     for bank, plan in truth_banks(profile).items():
-        if plan.generator.name not in again and plan.generator.model:
+        if plan.generator.name not in again and not plan.generator.endpoint:
             read = readable_bank(profile, bank)
             parts[plan.generator.name] = prr_by_length(listed_tokens(read), truth_of(read))
     return pd.concat(parts, names=["generator"]).reset_index("generator").reset_index(drop=True)

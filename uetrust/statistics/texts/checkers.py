@@ -14,7 +14,7 @@ import numpy as np
 from ...core.scores import map_nested
 from ...core.segmentation import split_sentences
 from ...nlg.checkers import SEAHORSE_QUESTIONS
-from ..entry import needs_by_text, register_named, text_entry
+from ..entry import needs_by_text, of_pairs, register_named, text_entry
 
 # %% ../../../nbs/08_statistics/12_texts/06_checkers.ipynb #ad81bdc6
 _CLAIMS = dict(
@@ -40,19 +40,6 @@ def _minicheck(model, inputs, requested, **options):
     return statistics, cut
 
 # %% ../../../nbs/08_statistics/12_texts/06_checkers.ipynb #2a3ca928
-def _of_pairs(name, module, reader):
-    "Function that has a reader of (source, text) pairs compute one statistic."
-
-    def make(model, inputs, requested, **options):
-        from importlib import import_module
-
-        read = getattr(import_module(f"uetrust.models.{module}"), reader)
-        values, cut = read(model, list(zip(inputs["source"], inputs["hypothesis"])), **options)
-        return {name: list(values)}, {name: cut}
-
-    return make
-
-
 _ENTRIES = dict(
     minicheck=text_entry(
         "logits of not supported, supported, [C,H,2]",
@@ -62,19 +49,19 @@ _ENTRIES = dict(
     hhem=text_entry(
         "logits of inconsistent, consistent, [2]",
         needs_by_text(source="hhem_source_hypothesis"),
-        _of_pairs("hhem_source_hypothesis", "checkers", "hhem_logits"),
+        of_pairs("hhem_source_hypothesis", "checkers", "hhem_logits"),
     ),
     lettucedetect=text_entry(
         "logits of supported, hallucinated, [T,2]",
         needs_by_text(source="lettuce_tokens"),
-        _of_pairs("lettuce_tokens", "checkers", "lettuce_logits"),
+        of_pairs("lettuce_tokens", "checkers", "lettuce_logits"),
     ),
 )
 _ENTRIES |= {
     f"seahorse_{question}": text_entry(
         "nats of yes and no, [2]",
         needs_by_text(source=f"seahorse_{question}_logp"),
-        _of_pairs(f"seahorse_{question}_logp", "heads", "true_nli_logp"),
+        of_pairs(f"seahorse_{question}_logp", "heads", "true_nli_logp"),
     )
     for question in SEAHORSE_QUESTIONS
 }

@@ -22,7 +22,7 @@ from ...nlg.heads import alignscore_chunks, named_entities
 from ...nlg.judge import JUDGE_FAMILIES, PROMPT_FAMILIES, TRANSLATION_FAMILIES
 from ...nlg.likelihood import GPT_LAYOUT, IN_OTHER_WORDS_TEMPLATE, TLDR_TEMPLATE
 from ...nlg.nli import summac_grid
-from ..entry import TEXT_COLUMNS, needs_by_text, register_named, text_entry
+from ..entry import TEXT_COLUMNS, needs_by_text, of_pairs, register_named, text_entry
 from ..scores import load_scores
 
 # %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #0a351b90
@@ -348,18 +348,6 @@ def _alignscore(model, inputs, requested, head, **kw):
     statistics, cut = alignscore_logits(model, head, grids, **kw)
     return statistics, dict.fromkeys(statistics, cut)  # Here the number of inputs that were cut
 
-
-def _kept_words(name, first, second):
-    "Function that computes CTC's logits for the words of one text, given another."
-
-    def make(model, inputs, requested, head, **kw):
-        from uetrust.models.heads import ctc_word_logits
-
-        logits, cut = ctc_word_logits(model, head, list(zip(inputs[first], inputs[second])), **kw)
-        return {name: logits}, {name: cut}
-
-    return make
-
 # %% ../../../nbs/08_statistics/12_texts/02_providers.ipynb #fba4096b
 _ENTRIES |= dict(
     alignscore=text_entry(
@@ -370,12 +358,12 @@ _ENTRIES |= dict(
     ctc=text_entry(
         "logits per word",
         needs_by_text(source="kept_hypothesis_source"),
-        _kept_words("kept_hypothesis_source", "hypothesis", "source"),
+        of_pairs("kept_hypothesis_source", "heads", "ctc_word_logits", "hypothesis", "source"),
     ),
     ctc_relevance=text_entry(
         "logits per word",
         needs_by_text(reference="kept_reference_hypothesis"),
-        _kept_words("kept_reference_hypothesis", "reference", "hypothesis"),
+        of_pairs("kept_reference_hypothesis", "heads", "ctc_word_logits", "reference", "hypothesis"),
     ),
 )
 
