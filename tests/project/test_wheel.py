@@ -102,6 +102,7 @@ COMMANDS = {
         ["score", REPLIES, "--method", "msp", "lex_sim"],
         "pip install 'uetrust[models]'",
     ),
+    "all scores of texts": (["score", "TEXTS"], "pip install uetrust-models"),
     "metrics of texts": (["score", "TEXTS", "--metric", "rouge_l", "summac_zs"], "summac_zs: lacks"),
 }
 
