@@ -173,10 +173,12 @@ $(VENV)/.ready: pyproject.toml pins/constraints.txt pins/tools.pin
 	fi
 	touch $@
 
-# the peer has an environment of its own, with the versions of ours
+# the peers have an environment of their own, with the versions of ours; uqlm asks for older ones, and what is timed
+# of it needs none of them
 runs/.bench/.ready: scripts/bench_requirements.txt pins/constraints.txt | $(VENV)/.ready
 	$(VENV)/bin/uv venv -q --clear -p $(PY) runs/.bench
 	$(VENV)/bin/uv pip install -q -p runs/.bench/bin/python $(if $(FIND_LINKS),-f $(FIND_LINKS)) $(if $(TORCH_BACKEND),--torch-backend=$(TORCH_BACKEND)) -c pins/constraints.txt -r scripts/bench_requirements.txt
+	$(VENV)/bin/uv pip install -q --no-deps --target runs/.uqlm $(if $(FIND_LINKS),-f $(FIND_LINKS)) uqlm==0.6.7
 	touch $@
 
 # clients of `uetrust serve` that are not ours; tests/generation/test_serve_clients.py makes it

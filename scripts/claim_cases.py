@@ -1,6 +1,6 @@
 """Claims as LM-Polygraph 0.7.0 and uqlm 0.6.7 score them, written once in the environment of `make bench`:
 
-make runs/.bench/.ready && .venv/bin/uv pip install --no-deps --target runs/.uqlm uqlm==0.6.7
+make runs/.bench/.ready
 PYTHONPATH=runs/.uqlm runs/.bench/bin/python scripts/claim_cases.py > tests/fixtures/claims.json
 
 uqlm imports packages that its numbers do not need: where they are not installed, they are empty here.
@@ -149,10 +149,15 @@ def boosted(one):
         return dict(error=str(error), bare=np.asarray(bare[0], float).tolist())
 
 
+def graph_scorer():
+    "Graphs of uqlm, without its NLI model."
+    scorer = import_module("uqlm.longform.graph.graph_scorer").GraphScorer
+    return scorer.__new__(scorer)
+
+
 def graph(entails):
     "Six centralities of claims by uqlm, before it rounds them to 5 digits; PageRank also to the end."
-    scorer = import_module("uqlm.longform.graph.graph_scorer").GraphScorer
-    scorer, (claims, responses) = scorer.__new__(scorer), entails.shape
+    scorer, (claims, responses) = graph_scorer(), entails.shape
     network = scorer._construct_bipartite_graph(entails, claims, responses, 0.5)
     case = dict(entails=entails.tolist())
     try:

@@ -1,6 +1,6 @@
 """Scores of replies as uqlm 0.6.7 computes them, written once in the environment of `make bench`:
 
-make runs/.bench/.ready && .venv/bin/uv pip install --no-deps --target runs/.uqlm uqlm==0.6.7
+make runs/.bench/.ready
 PYTHONPATH=runs/.uqlm:scripts runs/.bench/bin/python scripts/reply_cases.py > tests/fixtures/replies.json
 """
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ...core.settings import root
 from ...core.tables import save_csv
-from . import methods, metrics
+from . import methods, metrics, replies
 from .clients import bench_clients
 from .coverage import bench_coverage
 from .evaluation import bench_evaluation, print_evaluation_bench, print_targets
@@ -56,6 +56,10 @@ def _methods(out):
     methods.print_method_bench(methods.bench_methods(), out / "bench_methods.csv")
 
 
+def _replies(out):
+    replies.print_reply_bench(replies.bench_replies(), out / "bench_replies.csv")
+
+
 def _metrics(out):
     metrics.print_metric_bench(metrics.bench_metrics(), out / "bench_metrics.csv")
 
@@ -72,6 +76,7 @@ TIMED = {
     "models": _models,
     "stages": _stages,
     "methods": _methods,
+    "replies": _replies,
     "metrics": _metrics,
 }  # Parts that run when none is named
 
