@@ -153,7 +153,7 @@ lock: $(VENV)/.ready ## Resolve the versions in pins anew, with hashes, from pyp
 	printf 'openai>=3,<4\nlm-eval[api]>=0.4.13,<0.5\ntransformers>=5.20,<6\ninspect-ai>=0.3.285,<0.4\n' | $(COMPILE) pyproject.toml - -o pins/clients.pin
 
 clean: ## Remove what runs and builds have written, but not the environment
-	rm -rf runs docs/_build
+	rm -rf runs docs/_build dist
 
 # A hash that does not match ends it. Only where uv has no build, pip takes its place, with the same hashes:
 # first all that has one, then torch and its libraries

@@ -134,7 +134,9 @@ def wheel():
     "The package, built from this checkout"
     with tempfile.TemporaryDirectory() as folder:
         build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
-        subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"the wheel cannot be built: {done.stderr.strip()[-500:]}")
         (path,) = Path(folder).glob("*.whl")
         return path.name, path.read_bytes()
 

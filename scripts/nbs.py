@@ -63,7 +63,7 @@ def code_sha(nb):
 
 
 def is_experiment(path):
-    return "experiments" in path.parts
+    return "experiments" in path.resolve().relative_to(ROOT).parts
 
 
 def stamp(path):

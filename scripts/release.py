@@ -121,7 +121,7 @@ def main():
     print(
         f"ok dist: uetrust {version} of commit {commit}, {len(packages) - 1} packages in sbom.json. Now you"
     )
-    print(f"  1. read CHANGELOG.md and set the date of {version} there and in CITATION.cff")
+    print(f"  1. see that CHANGELOG.md and CITATION.cff date {version} today, or commit that and run again")
     print(f"  2. tag the commit: git tag -s v{version} {commit}, and push the tag")
     print("  3. upload the four archives: uv publish dist/*.tar.gz dist/*.whl")
     print("  4. make a release of the tag with SHA256SUMS and sbom.json; Zenodo then gives it a DOI")

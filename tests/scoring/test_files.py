@@ -410,11 +410,14 @@ def test_scores_of_several_judges_become_one(tmp_path, capsys):
     assert "no value for 1 of 3 texts, the first 'b': 1 of 2 judges gave no score" in capsys.readouterr().out
     lines = tmp_path / "texts.jsonl"
     lines.write_text('{"id": "a", "response": "Rome", "judges": [1, 4]}\n')
-    assert main(["score", str(lines), "--method", "panel_mean", "--csv"]) == 0
+    assert main(["score", str(lines), "--column", "judges=judges", "--method", "panel_mean", "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == "a,-2.5"
     lines.write_text('{"id": "a", "response": "Rome", "judges": ["good", 4]}\n')
-    assert main(["score", str(lines), "--method", "panel_mean"]) == 2
-    assert "judges of item 'a': judges must be numbers, found ['good', 4]" in capsys.readouterr().err
+    assert main(["score", str(lines), "--column", "judges=judges", "--method", "panel_mean"]) == 2
+    assert "judges of item 'a': judges must be numbers, found 'good'" in capsys.readouterr().err
+    table.write_text("id,response,gpt,judges\na,Rome,5,gpt;claude\nb,Oslo,NA,gpt\n")
+    assert main(["score", str(table), "--column", "judges=gpt", "--method", "panel_mean", "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["a,5,-5", "b,,"]
 
 
 OF_SYSTEMS = ["other_systems_f1", "other_systems_jaccard", "other_systems_cosine"]

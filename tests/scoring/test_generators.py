@@ -132,7 +132,7 @@ def test_what_does_not_go_together_is_named(mine, lines, says):
 
 def test_what_goes_together_is_taken(mine):
     served = mine(
-        "endpoint = http://127.0.0.1/v1", "model = m", "reader = r", "passes = hidden", "p_true = ?"
+        "endpoint = http://127.0.0.1/v1", "model = m", "reader = r", "passes = hidden", "p_true = {summary}?"
     )
     assert served.black_box and served.read_by == "r" and served.passes == ("hidden",)
     assert mine("endpoint = http://127.0.0.1/v1", "model = m").read_by == "", "nobody reads for a server"

@@ -12,6 +12,7 @@ import pytest
 
 from tests.helpers.paths import ROOT
 from uetrust.cli.cli import main
+from uetrust.statistics.entry import STATISTICS
 from uetrust.statistics.scores import load_scores
 
 reg = load_scores()
@@ -113,22 +114,34 @@ def test_a_file_is_named_as_plugin(tmp_path, registered, capsys):
     assert "# written_words" in capsys.readouterr().out
 
 
+STATISTIC = """
+from uetrust.statistics.entry import statistic
+
+@statistic(dict(mine=()), "", unit="words", cost="nothing")
+def mine_statistic(model, inputs, requested):
+    return {}, {}
+
+"""
+
+
 @pytest.mark.parametrize(
     "name, source, line",
     [
         ("broken.py", BROKEN, "No module named 'no_such_module'. Install the package that holds"),
+        ("half.py", STATISTIC + "raise KeyError(1)", "half.py failed: KeyError: 1"),
         ("none.py", "x = 1", "none.py failed: no function in it is decorated with @ue or @nlg"),
         ("taken.py", GOOD.replace("most_surprising", "msp"), "'msp' is already registered by uetrust.ue."),
-        ("leaves.py", "raise SystemExit", "leaves.py failed: SystemExit: . Name a module that is installed"),
+        ("leaves.py", "raise SystemExit", "leaves.py failed: SystemExit: . Name an installed module"),
         ("gone.py", None, "gone.py failed: FileNotFoundError"),
-        ("no_such_plugin", None, "Install the package that holds 'no_such_plugin', or name a module"),
+        ("no_such_plugin", None, "Install the package that holds 'no_such_plugin', or name an"),
     ],
 )
 def test_a_plugin_that_fails_is_one_line_and_leaves_nothing(tmp_path, registered, capsys, name, source, line):
     if source is not None:
         (tmp_path / name).write_text(source)
-    before = dict(reg)
+    before, statistics = dict(reg), dict(STATISTICS)
     named = str(tmp_path / name) if name.endswith(".py") else name
     assert main(["methods", "--plugin", named]) == 2 and dict(reg) == before
+    assert statistics == STATISTICS
     (error,) = capsys.readouterr().err.splitlines()
     assert line in error

@@ -148,7 +148,7 @@ def _chosen_scores(method, metric, plugin, model):  # Names by kind, and models;
 @options
 @dataclass(frozen=True)
 class Units:
-    "Parts of texts that are scored by their tokens."
+    "Parts of texts that are scored: by their tokens, by texts that were drawn, or by a model."
 
     # Score the whole texts, or every sentence or word of them
     unit: Literal["text", "sentence", "word"] = "text"
@@ -277,6 +277,8 @@ def _show_units(given, units, names, models, out, output, warns, **computed):
 
     if names["metrics"]:
         raise ValueError("--metric judges whole texts: leave it out, or --unit, --claims and --pool")
+    if units.claims and units.unit != "text":
+        raise ValueError(f"--claims scores the claims of a table: leave it out, or --unit {units.unit}")
     methods = None if names["methods"] == "all" else names["methods"]
     claims = units.claims and read_table(units.claims, names=("document", "id", "sample", "claim"))
     texts = given.texts
@@ -285,7 +287,8 @@ def _show_units(given, units, names, models, out, output, warns, **computed):
         models = models | dict(generator=texts.checkpoint)
     found = score_units(texts, units.unit, claims, methods, units.pool, models, **computed)
     write_out(found.table, out)
-    notes = [f"note: {note}" for note in found.notes] + _truncated_notes(found.truncated)
+    read = [] if given.is_bank else texts.outputs.notes
+    notes = [f"note: {note}" for note in (*read, *found.notes)] + _truncated_notes(found.truncated)
     notes += _unit_warning(found, given) if warns else []
     if not _printed_with_notes(found.table, notes, output):
         _print_units(found, given, out)

@@ -612,7 +612,7 @@ OWN_COLUMNS = dict(
     top_logprobs=("top_logprobs",),
     sample_logprobs=("sample_logprobs", "multiple_logprob"),
     system=("system",),
-    judges=("judges",),
+    judges=(),
 )  # Meaning -> names of columns, the most common first
 
 
@@ -645,6 +645,11 @@ def _list_of(value, where):
     if not isinstance(found, list | tuple):
         raise ValueError(f"{where} must be a list, found {shown(value)}")
     return list(found)
+
+
+def _is_list(value):
+    found = list_cell(value) if isinstance(value, str) else _as_list(value)
+    return isinstance(found, list | tuple)
 
 
 def _row_logprobs(found):  # Numbers, or dicts with a token and its log-probability
@@ -699,9 +704,11 @@ def _item_column(columns):  # The id without the system, or the source when ther
 
 def _cells_of(row, columns, used):
     cells = {role: value for role, name in columns.items() if not _is_empty(value := cell_of(row, name))}
-    if (judges := columns.get("judges", "")) not in row and judges:  # Columns of one judge each stay, too
-        used = [name for name in used if name not in judges.split("+")]
-        cells["judges"] = [row.get(name) for name in judges.split("+")]
+    judges = columns.get("judges", "")
+    if judges and not _is_list(row.get(judges)):
+        judges = [judges] if judges in row else judges.split("+")
+        used = [name for name in used if name not in judges]  # The scores of a judge stay, too
+        cells["judges"] = [row.get(name) for name in judges]
     inside = tuple(f"{name}." for name in used)
     whole = {name[: name.rindex(".")] for name in row if "." in name}  # Their fields stand for them
     rest = {
@@ -712,12 +719,11 @@ def _cells_of(row, columns, used):
     return cells, rest, "id" in columns
 
 # %% ../../nbs/02_data/14_outputs.ipynb #95c653fc
-def _judge_scores(cell):  # One number per judge
-    values = _list_of(cell, "judges")
-    try:
-        return np.array([np.nan if _is_empty(value) or value == "" else float(value) for value in values])
-    except (TypeError, ValueError):
-        raise ValueError(f"judges must be numbers, found {shown(values)}") from None
+def _judge_scores(cell):  # One number per judge, shape [J]; NaN where one gave none
+    values = list(map(number_or_text, _list_of(cell, "judges")))
+    if bad := [value for value in values if isinstance(value, str | list | dict)]:
+        raise ValueError(f"judges must be numbers, found {shown(bad[0])}")
+    return np.array([np.nan if value is None else float(value) for value in values])
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0006-1
 def _name_of(cell):
@@ -747,7 +753,8 @@ def _read_row(item, name):
         read = partial(_sample_logprobs, found)
         found.samples = _or_problem(found, "sample_logprobs", read, lists) or found.samples
     if "judges" in lists:
-        found.judges = _or_problem(found, "judges", _judge_scores, _as_list(lists["judges"]))
+        scores = _or_problem(found, "judges", _judge_scores, _as_list(lists["judges"]))
+        found.judges = scores if len(scores) else None
     found.document = None if document is None else str(document)
     return found
 
@@ -943,7 +950,7 @@ def _read_items(raw, name, columns):
 
 _UNREAD = "unread: "
 
-# %% ../../nbs/02_data/14_outputs.ipynb #09ab0025
+# %% ../../nbs/02_data/14_outputs.ipynb #a2ed7b57
 def _checked_answer(text, field):
     text, before = answer_of(text)
     text, found = checked(text, field)
@@ -969,6 +976,9 @@ def _checked_record(record):
     ]
     return record
 
+# %% ../../nbs/02_data/14_outputs.ipynb #e81d9cf4
+_HAVE = OUTPUT_PARTS | dict(judges=lambda record: record.judges is not None)
+
 
 def _refuse_unusable(records, path):
     "Refuse a file in which no item has a usable value of a field."
@@ -978,7 +988,7 @@ def _refuse_unusable(records, path):
             if problem.dropped and problem.fatal:
                 unusable.setdefault(problem.field, []).append((record, problem))
     for name, found in unusable.items():
-        have = OUTPUT_PARTS.get(name, lambda record: record.text.tokens is not None)
+        have = _HAVE.get(name, lambda record: record.text.tokens is not None)
         if not any(map(have, records)):
             record, problem = found[0]
             value = f", found {problem.found}" if problem.found else ""
@@ -1141,7 +1151,14 @@ def _take_scores(records, certain):
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0013
 def _with_sources(records, data):
     "Add sources, references and scores of a file of requests to the replies."
-    named = {_first_given(raw.get("custom_id"), raw.get("id"), ""): raw for raw in data}
+    named = {}
+    for i, raw in enumerate(data, 1):
+        key = str(next((raw[name] for name in ("custom_id", "id") if raw.get(name) not in (None, "")), ""))
+        if not key:
+            raise ValueError(f"--data, row {i} has neither id nor custom_id, but {preview(raw)}")
+        if key in named:
+            raise ValueError(f"--data has the id {key!r} twice; every row needs an id of its own")
+        named[key] = raw
     if not any(record.id in named or record.item in named for record in records):
         raise ValueError(
             f"--data names none of the items: it has {preview(named, 3)}, the outputs have "

@@ -285,14 +285,15 @@ def _question_costs(shape, lengths, generator, writes, itemsize):  # Stage -> `C
     ):
         if question:
             stages[name] = read_cost(shape, source + shown + 40, 2, 1, itemsize)
-    for name, question, replies in (
+    for name, question, prompts in (
         ("verbal_1s", generator.verbal_1s, 1),
         ("verbal_2s", generator.verbal_2s, 1),
         ("reflection", generator.reflection, 2),
         ("p_true_answers", generator.p_true_answers, 1),
     ):
         if question and writes:
-            stages[name] = write_cost(shape, source + text + 40, text, replies, generator.batch, itemsize)
+            once = write_cost(shape, source + text + 40, text, 1, generator.batch, itemsize)
+            stages[name] = once.times(prompts)
     return stages
 
 # %% ../../nbs/09_scoring/09_costs.ipynb #2a3fa32f-3

@@ -214,7 +214,8 @@ def _carried(outputs, names):
         of = dict(document=record.document, system=record.system)
         of = {name: value for name, value in of.items() if value is not None}
         for name, value in (of | record.answers | record.quality | record.confidence).items():
-            columns.setdefault(f"{name}_file" if name in names else name, {})[record.id] = value
+            column = f"{name}_file" if name in names or name == "id" else name
+            columns.setdefault(column, {})[record.id] = value
     return columns
 
 

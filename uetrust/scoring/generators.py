@@ -237,9 +237,18 @@ def _check_device_map(generator, section_name):
     except ValueError as e:
         raise ValueError(f"{section_name}: {e}") from None
 
-# %% ../../nbs/09_scoring/05_generators.ipynb #a7a1bb76-4
+# %% ../../nbs/09_scoring/05_generators.ipynb #c9e2c4e7
+_QUESTIONS = dict(  # Questions about a text -> names of questions that have one
+    p_true=("he2024",),
+    p_true_sampling=("brainstorm",),
+    p_true_answers=(),
+    reflection=("chen2023",),
+    verbal_2s=(),
+)
+
+# %% ../../nbs/09_scoring/05_generators.ipynb #efda4716
 def _check_values(generator, section_name):
-    "Refuse unknown passes, comparisons and kinds of likelihood."
+    "Refuse unknown passes, comparisons and kinds of likelihood, and a question that shows no text."
     if bad := [name for name in generator.passes if name not in GENERATOR_PASSES]:
         raise LookupError(f"{section_name} passes: {no_such_pass(bad[0], GENERATOR_PASSES)}")
     if bad := [name for name in generator.compare if name not in COMPARISON_STEPS]:
@@ -259,6 +268,11 @@ def _check_values(generator, section_name):
             f"{section_name}: extra is a JSON object of further request fields, such as "
             f'{{"max_tokens": null, "max_completion_tokens": 100}}; got {generator.extra!r}'
         )
+    for key, named in _QUESTIONS.items():
+        question, needs = getattr(generator, key), ["{summary}"] + ["{samples}"] * (key == "p_true_sampling")
+        if question and question not in named and (lost := [part for part in needs if part not in question]):
+            names = f", or is {preview(named)}" * bool(named)
+            raise ValueError(f"{section_name}: {key} needs {lost[0]}{names}; got {question!r}")
     if len(generator.verbal_scale) not in (0, 2):
         raise ValueError(
             f"{section_name}: verbal_scale is two numbers, the lowest and the highest, "

@@ -163,6 +163,10 @@ def metric_names(
     return names
 
 # %% ../../nbs/09_scoring/02_metrics.ipynb #37ccfe21-3
+# Groups whose model has a trained head, which `uetrust convert` writes beside it
+_WITH_HEAD = ("alignscore", "comet", "comet_kiwi", "ctc", "ctc_relevance")
+
+
 def model_key(
     group: str,  # Name in `STATISTICS`
     models: dict,  # Models, in the form that `compute_metrics` accepts
@@ -176,6 +180,8 @@ def model_key(
     if isinstance(checkpoint, JudgeServer):
         return checkpoint, "", "server"
     name, head = checkpoint if isinstance(checkpoint, tuple) else (checkpoint, "")
+    if group in _WITH_HEAD and not head:
+        head = Path(name) / "head.safetensors"
     kind = ""
     if group == "spans":
         kind = "spacy"

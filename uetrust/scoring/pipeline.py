@@ -132,7 +132,8 @@ def _ask_confidence(job, sources, answers, made_by, share):
     decoding = generator.decoding
     # Drawn without truncation, the share of an answer estimates its probability
     plain = replace(decoding, temperature=1.0, top_p=1.0, top_k=0)
-    reflection = REFLECTION_QUESTIONS.get(generator.reflection, generator.reflection)
+    own = (generator.reflection,) if generator.reflection else ()
+    reflection = REFLECTION_QUESTIONS.get(generator.reflection, own)
     for name, question, longest, scale, (settings, drawn) in (
         ("verbal_1s", generator.verbal_1s, decoding.max_new_tokens + 32, (), (decoding, 0)),
         ("verbal_2s", generator.verbal_2s, 32, generator.verbal_scale, (decoding, 0)),

@@ -96,8 +96,11 @@ def token_scores(
         inputs = [lay_out([column[i]], layout) for column, layout in zip(columns, entry.layouts)]
         if any(given is None for given in inputs):
             return None
-        with np.errstate(all="ignore"):
-            return np.asarray(entry.tokens(*inputs), float)
+        try:
+            with np.errstate(all="ignore"):
+                return np.asarray(entry.tokens(*inputs), float)
+        except (Undefined, ValueError):  # Of this text
+            return None
 
     return [of_item(i) for i in range(len(run.samples))]
 
@@ -187,15 +190,17 @@ def _methods_of_unit(unit, reg):  # Methods of tokens, and those of sentences an
     return [name for name, entry in reg.of("ue").items() if entry.pool] + of_claims
 
 
-def _unit_methods(names, texts, unit, models, reg):
-    "Methods that score units: the named ones, or all whose inputs some text has."
+def _unit_methods(names, texts, unit, models, claims):
+    "Methods that score units: the named ones, or all whose inputs some text with units has."
+    reg = load_scores()
     possible = _methods_of_unit(unit, reg)
     if whole := [name for name in names or () if name not in possible]:
         raise ValueError(
             f"{preview(whole)}: no sum, mean or largest of one number per token, so a {unit} has no score. "
             f"Methods that score a {unit} are {preview(possible)}"
         )
-    as_claims = _with_claims(texts, [(record.id, {}) for record in texts.outputs.records])
+    with_units = [record.id for record in texts.outputs.records if unit != "claim" or record.id in claims]
+    as_claims = _with_claims(texts, [(text, {}) for text in with_units])
     known = [has for has, _ in (*texts.available(models), *as_claims.available(models))]
     wanted = names or possible
     found = [name for name in wanted if any(statistics_needed([name]) <= has for has in known)]
@@ -233,13 +238,17 @@ def _claim_scores(table, texts, names, models, **computed):
     claims = _with_claims(texts, list(_claims_of(table, texts)))
     scores = score_texts(claims, names, models=models, **computed)
     wide = scores.table.pivot(index="sample", columns="name", values="value")
-    columns = wide.reindex(list(map(str, range(len(table)))))[[name for name in names if name in wide]]
+    columns = wide.reindex(index=list(map(str, range(len(table)))), columns=names).reset_index(drop=True)
     of_all, noted = f"of {len(table)} {table.columns[2]}s", scores.table[scores.table["note"] != ""]
     notes = [
         f"{part['sample'].nunique()} {of_all} have no score by {preview(part['name'].unique())}: {why}"
         for why, part in noted.groupby("note", sort=False)
     ]
-    return columns.reset_index(drop=True), notes + cut_notes(scores.cut_inputs)
+    computed = scores.table["name"].value_counts().reindex(names, fill_value=0)
+    for n, alike in computed[computed < len(table)].groupby(computed):
+        lost = f"{len(table) - n} {of_all} have no score by {preview(list(alike.index))}"
+        notes.append(f"{lost}: their text has no samples, source or other input that it needs")
+    return columns, notes + cut_notes(scores.cut_inputs)
 
 
 def _run_units(run, of_text, unit, claims):  # Of each text of a run its units, and why some have no tokens
@@ -273,7 +282,6 @@ def _pooled_scores(texts, unit, claims, names, pool, models, **computed):
     "Units of all texts with the numbers of their tokens, and how many have none."
     pooled = [name for name in names if load_scores()[name].pool]
     of_text = {record.id: record.text for record in texts.outputs.records}
-    claims = {} if claims is None else _claims_by_text(claims, of_text)
     tables, without = [], Counter()
     runs, cut = texts.runs(pooled, models, **computed)
     for run in runs:
@@ -283,6 +291,10 @@ def _pooled_scores(texts, unit, claims, names, pool, models, **computed):
     table = _joined(tables, unit, of_text, claims, names)
     tokens = "" if len(pooled) == 1 else " by their tokens"
     notes = [f"{n} of {len(table)} {unit}s have no score{tokens}: {why}" for why, n in without.items()]
+    missing = table[pooled].isna().sum() - without.total()
+    for n, alike in missing[missing > 0].groupby(missing):
+        lost = f"{n} more of {len(table)} {unit}s have no score by {preview(list(alike.index))}"
+        notes.append(f"{lost}: the file lacks a number of a token, or the numbers cannot be")
     return table, notes + cut_notes(cut) if pooled else []
 
 # %% ../../nbs/09_scoring/14_units.ipynb #2676b1ff
@@ -305,7 +317,9 @@ def score_units(
     Raises `ValueError` when a method scores no units, a claim belongs to no text, or nothing can be computed.
     """
     unit, here, reg = unit if claims is None else "claim", usable_models(models), load_scores()
-    names = _unit_methods(methods, texts, unit, here, reg)
+    ids = [record.id for record in texts.outputs.records]
+    claims = {} if claims is None else _claims_by_text(claims, ids)
+    names = _unit_methods(methods, texts, unit, here, claims)
     computed = dict(errors=errors, metric_dtype=metric_dtype)
     table, notes = _pooled_scores(texts, unit, claims, names, pool, here, **computed)
     if of_claims := [name for name in names if not reg[name].pool]:

@@ -159,7 +159,7 @@ def register_named(
 def of_pairs(
     name: str,  # Of the statistic
     module: str,  # Module of `uetrust.models` with the reader
-    reader: str,  # Function of (model, pairs of texts, **options) to (values, inputs that did not fit [N])
+    reader: str,  # Function of (model, pairs=, **options) to (values, tokens that did not fit [N])
     first: str = "source",  # Input that is the first text of a pair
     second: str = "hypothesis",  # Input that is the second
 ) -> Callable:  # `Statistic.compute`
@@ -167,7 +167,7 @@ def of_pairs(
 
     def compute(model, inputs, requested, **options):
         read = getattr(import_module(f"uetrust.models.{module}"), reader)
-        values, cut = read(model, list(zip(inputs[first], inputs[second])), **options)
+        values, cut = read(model, pairs=list(zip(inputs[first], inputs[second])), **options)
         return {name: list(values)}, {name: cut}
 
     return compute

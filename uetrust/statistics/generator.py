@@ -303,7 +303,9 @@ _of_generator(
     "text, a line per reply",
     "10 replies of a few tokens, drawn",
     greedy=dict(stated="p_true_answers"),
-    toy=lambda doubt: dict(p_true_answers="True\n" * (4 - int(4 * doubt)) + "False\n" * int(4 * doubt)),
+    toy=lambda doubt: dict(
+        p_true_answers="\n".join("False" if i < int(4 * doubt) else "True" for i in range(4))
+    ),
 )
 _of_generator(
     "reflection",

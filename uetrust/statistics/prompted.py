@@ -360,7 +360,7 @@ def compute_replies(
         ]
         every = list(answer(questions))
         each = [every[i : i + len(asks)] for i in range(0, len(every), len(asks))]
-        replies = [one[0] if len(asks) == 1 else reply_lines(one) for one in each]
+        replies = [one[0] if isinstance(ask, str) else reply_lines(one) for one in each]
         return [
             _key(row) | dict(reply=reply, stated=rating_to_percent(reply, scale))
             for row, reply in zip(texts, replies, strict=True)

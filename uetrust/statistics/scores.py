@@ -16,21 +16,31 @@ from pathlib import Path
 
 from ..core.checks import printable
 from ..core.registry import Registry, reg
+from .entry import COMPUTED_BY, MADE_BY, STATISTICS
 
 # %% ../../nbs/08_statistics/01_scores.ipynb #12d11d30
 ENTRY_POINTS = "uetrust.scores"  # Group in which an installed package names a module with scores
 _WAITING = [ENTRY_POINTS]  # Empty once installed plug-ins are loaded: one of them may call `load_scores`
 
 
+def _is_ours(entry):  # A score, a statistic, or the name of one
+    entry = STATISTICS.get(entry, entry) if isinstance(entry, str) else entry
+    function = getattr(entry, "fn", None) or getattr(entry, "compute", None)
+    return getattr(function, "__module__", "").startswith("uetrust.")
+
+
 @contextmanager
 def _all_or_nothing(what, otherwise):
     "Run code of a plug-in; where it fails, its scores are taken back and a ValueError says what would work."
-    before = dict(reg)
+    tables = reg, STATISTICS, COMPUTED_BY, MADE_BY
+    before = [dict(table) for table in tables]
     try:
         yield
     except (Exception, SystemExit) as error:
-        reg.clear()
-        reg.update(before)
+        for table, kept in zip(tables, before):  # What the plug-in imported of uetrust itself stays
+            own = {name: one for name, one in table.items() if _is_ours(one)}
+            table.clear()
+            table.update(kept | own)
         absent = isinstance(error, ModuleNotFoundError) and error.name
         remedy = f"Install the package that holds {absent!r}, or {otherwise}" if absent else otherwise
         found = f"{type(error).__name__}: " * (type(error) is not ValueError) + " ".join(str(error).split())
@@ -73,7 +83,9 @@ def load_plugins(
     "Import modules that register scores; a ValueError says which one failed, why, and what would work."
     load_scores()
     for name in names:
-        with _all_or_nothing(f"the plug-in {name}", "name a module that is installed, or a .py file"):
+        with _all_or_nothing(
+            f"the plug-in {name}", "name an installed module or a .py file, or correct the error in it"
+        ):
             known = set(reg)
             module = _import_file(Path(name)) if name.endswith(".py") else import_module(name)
             if not any(

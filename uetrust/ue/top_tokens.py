@@ -69,8 +69,8 @@ def entropy_interval(
     last = np.nanmin(np.exp(np.asarray(top_logp, float)), 1, initial=1.0)
     if (others < 0).any() or (rest > others * last + 1e-3).any():
         raise ValueError(
-            f"a vocabulary of {vocabulary} tokens is too small for the listed probabilities: those that are "
-            "not listed, none likelier than the last one listed, could not make up what is left"
+            f"the listed tokens cannot be the likeliest of {vocabulary:,}: no other is likelier than the "
+            f"last one listed, and together they could not make up the {rest.max():.2g} that is left"
         )
     rest = np.minimum(rest, others * last)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -90,9 +90,7 @@ def test_gaps_and_two_values():
     binary = one._replace(truth=(one.truth > 0).astype(float))
     table = pa.differences_from_parents(dict(b=binary))[0]
     assert table.groupby("measure")["n"].unique().map(sorted).to_dict() == dict(PRR=[34, 40], AUROC=[34, 40])
-    assert (
-        list(binary.comparable) == ["semantic_entropy", "msp", "cocoa_msp"] or "kle" not in binary.comparable
-    )
+    assert "kle" not in binary.comparable()
     few = one._replace(scores=one.scores.iloc[:8], truth=one.truth.iloc[:8])
     with pytest.raises(ValueError, match="on few no method has a difference from its parent"):
         pa.differences_from_parents(dict(few=few))

@@ -59,7 +59,7 @@ def test_missing_stays_missing(made):
     features.loc["t5", "b"], quality["t7"] = np.nan, np.nan
     found = trained_scores(features, quality, below=0, document=source)
     assert list(found.scores.index[found.scores.isna()]) == ["t5", "t7"] and found.prr.n == 118
-    assert found.notes == ("2 of 120 texts lack a feature or a label and have no score",)
+    assert found.notes == ("2 of 120 texts lack a feature, a label or a source and have no score",)
 
 
 def test_what_a_method_cannot_learn_is_named(made):

@@ -42,13 +42,24 @@ def test_bs_detector_has_the_weights_of_the_paper_and_of_uqlm(seed):
         ("(A) Correct", 1),
         ("B", 0),
         ("**Answer:** (C)", 0.5),
+        ("Answer: (B). The proposed answer is a distortion of the source.", 0),
+        ("answer: a", 1),
     ],
 )
 def test_the_letter_that_a_reply_chooses(reply, certainty):
     assert reflected_certainty(reply) == certainty
 
 
-@pytest.mark.parametrize("reply", ["", "Answer: apples", "A bulletin about rain.", "Correct."])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "Answer: apples",
+        "The proposed answer is a faithful summary.",
+        "A bulletin about rain.",
+        "Correct.",
+    ],
+)
 def test_a_reply_without_a_letter_chooses_nothing(reply):
     with pytest.raises(Undefined, match="none of A, B and C"):
         reflected_certainty(reply)
@@ -63,6 +74,7 @@ def test_one_reply_without_a_letter_leaves_no_score():
 
 def test_shares_of_true_and_its_probability():
     assert p_true_empirical("True\nTrue.\nfalse\n(A) True") == 0.25
+    assert p_true_empirical("True\nTrue\nTrue\n") == 0.25  # The last reply said nothing
     assert p_true_sampling(-2.0) == 2.0
     with pytest.raises(Undefined, match="at least 1 reply"):
         p_true_empirical("")

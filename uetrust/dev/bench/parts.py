@@ -35,7 +35,7 @@ def _evaluation(out):
     print_evaluation_bench(table)
     save_csv(table, out / "bench_evaluation.csv")
 
-# %% ../../../nbs/12_dev/02_bench/12_parts.ipynb #043f833a-1
+# %% ../../../nbs/12_dev/02_bench/12_parts.ipynb #5edaa8fb
 def _models(out):
     from uetrust.dev.bench.models import bench_shipped_models
 
@@ -55,7 +55,7 @@ def _stages(out):
 def _methods(out):
     methods.print_method_bench(methods.bench_methods(), out / "bench_methods.csv")
 
-
+# %% ../../../nbs/12_dev/02_bench/12_parts.ipynb #23627cbc
 def _replies(out):
     replies.print_reply_bench(replies.bench_replies(), out / "bench_replies.csv")
 

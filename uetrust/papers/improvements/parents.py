@@ -59,10 +59,12 @@ class ComparedTexts(NamedTuple):
     scores: pd.DataFrame  # Texts x methods, larger is less certain; NaN where undefined
     document: pd.Series  # Document of each text; equal names are the same document in all sets
 
-    @property
-    def comparable(self) -> pd.DataFrame:
+    def comparable(
+        self,
+        since: int = 2024,  # Year of the oldest method
+    ) -> pd.DataFrame:  # Texts x methods
         "Methods with a parent here, and their parents, without a gap and not the same for all texts."
-        pairs = methods_with_parent()
+        pairs = methods_with_parent(since)
         here = pairs[pairs["method"].isin(self.scores) & pairs["parent"].isin(self.scores)]
         names = [name for name in self.scores if name in {*here["method"], *here["parent"]}]
         whole = self.scores[names].loc[self.truth.dropna().index]

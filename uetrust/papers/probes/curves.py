@@ -106,7 +106,7 @@ def draw_prr(
     msp = alone[probed.scores.columns.get_loc("msp")]
     for size in sizes:
         own = pool[:size]
-        favoured = np.nan_to_num(prr_values(quality[own, None], scores[own])[:, 0], nan=-9).argmax()
+        favoured = np.nan_to_num(prr_values(1 - labels[own, None], scores[own])[:, 0], nan=-9).argmax()
         found = dict(msp=msp) | {CHOSEN: alone[favoured]}
         for name in [name for name in methods if name in probed.features]:
             x = probed.features[name].to_numpy(float)
@@ -180,7 +180,8 @@ def labels_to_beat(
         lost = by_draw.le(0).to_numpy()
         after = np.where(lost.any(1), lost.shape[1] - lost[:, ::-1].argmax(1), 0)  # The last loss
         first = np.append(by_draw.columns.to_numpy(float), np.inf)[after]
-        lo, middle, hi = np.quantile(first, ends, method="inverted_cdf")
+        lo, hi = np.quantile(first, [ends[0], ends[2]], method="inverted_cdf")
+        middle = np.quantile(first, 0.5, method="higher")  # Half of the draws are not enough
         gain = by_draw.iloc[:, -1]
         gain_lo, gain_hi = gain.quantile(ends[0]), gain.quantile(ends[2])
         found = dict(generator=generator, method=method, labels=middle, lo=lo, hi=hi)

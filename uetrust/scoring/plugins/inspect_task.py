@@ -85,6 +85,8 @@ def uncertainty_scorer(
     def with_uncertainty():
         async def score(state, target):
             judged = await judge(state, target)
+            if judged is None:  # Inspect's sign for a reply that is not scored
+                return None
             doubt = _uncertainty_or_nan(state.output.model_dump(), method)
             values = {"quality": to_float(judged.value), method: doubt}
             return Score(value=values, answer=judged.answer, explanation=judged.explanation)

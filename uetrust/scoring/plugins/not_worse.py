@@ -15,7 +15,7 @@ from ...core.checks import preview
 from ...evaluation.prr import prr_difference
 from ..user_scores import numeric_scores, read_scores, require_columns
 
-# %% ../../../nbs/09_scoring/17_plugins/01_not_worse.ipynb #77b5869c
+# %% ../../../nbs/09_scoring/17_plugins/01_not_worse.ipynb #4570345a
 def _named_columns(scores, names, id_column, what):
     "Columns of a file, a DataFrame or a dict of arrays, by sample; numbers."
     if isinstance(scores, (str, Path)):
@@ -27,6 +27,15 @@ def _named_columns(scores, names, id_column, what):
         if not isinstance(scores, pd.DataFrame):
             table = table.set_axis([f"row {i + 1}" for i in range(len(table))])
     return numeric_scores(table[require_columns(table, names, what)], what)
+
+# %% ../../../nbs/09_scoring/17_plugins/01_not_worse.ipynb #e6fc1005
+def _documents(document, samples):  # Of each sample; rows in order where no sample is named
+    group = document if isinstance(document, pd.Series) else pd.Series(list(document))
+    if isinstance(group.index, pd.RangeIndex) and len(group) == len(samples):
+        return group.set_axis(samples)
+    if len(without := samples.difference(group.index)):
+        raise ValueError(f"document names none for {len(without)} samples: {preview(list(without), 3)}")
+    return group.loc[samples]
 
 
 def _check_same(now, before, quality):
@@ -60,7 +69,7 @@ def assert_prr_not_worse(
     quality: str,  # Column of the quality, larger is better; the same in both tables
     uncertainty: str,  # Column of the method, larger is less certain
     id: str = None,  # Column of a file with the name of each text; rows are compared in order when None
-    document=None,  # Document of each sample, when several samples share one: a Series by sample
+    document=None,  # Document of each sample, when several share one: a Series by sample, or one per row
 ):  # PRR now minus PRR before, as `prr_difference` returns it
     """Fail where the PRR of a method is worse than in a baseline, beyond the 95 % interval of the difference.
 
@@ -80,7 +89,7 @@ def assert_prr_not_worse(
     _check_same(now, before, quality)
     before = before.loc[now.index]
     _check_complete(now, before, uncertainty)
-    group = None if document is None else pd.Series(document).loc[now.index]
+    group = None if document is None else _documents(document, now.index)
     found = prr_difference(now[quality], now[uncertainty], before[uncertainty], document=group)
     if isnan(found.hi):
         raise ValueError(f"{uncertainty} under {quality}: no interval from {found.n} samples: {found.note}")

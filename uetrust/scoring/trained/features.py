@@ -142,8 +142,8 @@ def entropy_features(
     ranked = -np.sort(-np.asarray(top_logp, float), axis=1)
     if not len(ranked):
         return np.full(2 * ranked.shape[1], np.nan)
-    with np.errstate(invalid="ignore"):
-        parts = np.where(np.isneginf(ranked), 0, -np.exp(ranked) * ranked)
+    with np.errstate(invalid="ignore"):  # What is not listed counts as nothing
+        parts = np.where(np.isfinite(ranked), -np.exp(ranked) * ranked, 0)
     return np.concatenate([parts.mean(0), parts.max(0)])
 
 # %% ../../../nbs/09_scoring/15_trained/03_features.ipynb #49a42fd5
@@ -151,7 +151,7 @@ _MADE_OF = dict(top_entropies="greedy_top_logp")  # Features -> statistic
 
 
 def _row(name, value):  # Features of a text, or None
-    if value is None:
+    if value is None or not len(value):
         return None
     if name == "top_entropies":
         return entropy_features(np.array([list(row) for row in value], float).reshape(len(value), -1))

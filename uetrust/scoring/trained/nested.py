@@ -96,7 +96,9 @@ def nested_scores(
 
     features, labels = np.asarray(features, float), np.asarray(labels, float)
     document = np.arange(len(labels)) if document is None else np.asarray(document)
-    kept = np.isfinite(features).all(1) & np.isfinite(labels)
+    if not features.shape[1]:
+        raise ValueError("there is no feature to learn from")
+    kept = np.isfinite(features).all(1) & np.isfinite(labels) & pd.notna(document)
     _check_labels(labels[kept], document[kept], outer)
     scores, folds, chosen = np.full(len(labels), np.nan), np.full(len(labels), -1), []
     folds[kept] = source_folds(labels[kept], document[kept], outer, seed)

@@ -133,12 +133,13 @@ def fit_saplma(
 def halo_scores(
     features: np.ndarray,  # States to score, shape [M,D]
     unlabelled: np.ndarray,  # States of texts without labels, shape [N,D]
-    k: int,  # Number of directions
-) -> np.ndarray:  # Shape [M]; larger for states that lie further out
+    most: int,  # Largest number of directions
+) -> np.ndarray:  # For 1, 2 ... `most` directions, shape [M,most]; larger for states that lie further out
     "Membership scores of HaloScope, by the paper's formula."
     mean = unlabelled.mean(0)
     _, sizes, directions = np.linalg.svd(unlabelled - mean, full_matrices=False)
-    return (((features - mean) @ directions[:k].T) ** 2 * sizes[:k]).sum(1) / k
+    parts = ((features - mean) @ directions[:most].T) ** 2 * sizes[:most]
+    return parts.cumsum(1) / np.arange(1, parts.shape[1] + 1)
 
 # %% ../../../nbs/09_scoring/15_trained/02_probes.ipynb #550572de
 def _order_of(labels, scores):  # AUC of scores of the labelled texts
@@ -173,7 +174,8 @@ def fit_haloscope(
     _need_binary(labels[np.isfinite(labels)], "haloscope")
     known = {} if known is None else known
     choices = [(k, sign) for k in HALO_DIRECTIONS if k <= min(features.shape) for sign in (1, -1)]
-    scores = {(k, sign): sign * halo_scores(features, features, k) for k, sign in choices}
+    table = halo_scores(features, features, max(HALO_DIRECTIONS))
+    scores = {(k, sign): sign * table[:, k - 1] for k, sign in choices}
     best = max(choices, key=lambda choice: _order_of(labels, scores[choice]))
     for share in HALO_SHARES:
         if (*best, share) not in known:

@@ -53,7 +53,7 @@ def trained_scores(
     >>> table = read_scores("scores.csv")  # doctest: +SKIP
     >>> trained_scores(table[["msp", "mte"]], table["rouge"], below=0.3).prr  # doctest: +SKIP
     """
-    joined = features.join(_targets(method, quality, below, entropy), how="inner")
+    joined = features.join(_targets(method, quality, below, entropy, features.index))
     source = None if document is None else document.reindex(joined.index).to_numpy()
     x, labels = joined[features.columns].to_numpy(float), joined["_label"].to_numpy(float)
     found = nested_scores(get_trained(method).learner, x, labels, source, outer, inner, seed)
@@ -62,7 +62,12 @@ def trained_scores(
     return TrainedScores(scores, judged, pd.Series(found.folds, joined.index), _notes(found, judged, labels))
 
 # %% ../../../nbs/09_scoring/15_trained/04_scores.ipynb #d33cfca6
-def _targets(method, quality, below, entropy):  # What is learned, by text
+def _targets(method, quality, below, entropy, texts):  # What is learned, by text; the texts have some
+    if not len(quality.index.intersection(texts)):
+        raise ValueError(
+            f"features and quality share no text: one has {preview(texts, 3)}, the other "
+            f"{preview(quality.index, 3)}"
+        )
     if get_trained(method).learner.target is not None:
         if entropy is None:
             raise ValueError(f"{method} learns semantic entropy: give entropy=")
@@ -74,7 +79,7 @@ def _targets(method, quality, below, entropy):  # What is learned, by text
 
 def _notes(found, judged, labels):
     left_out = int(np.isnan(found.scores).sum())
-    missing = [f"{left_out} of {len(labels)} texts lack a feature or a label and have no score"]
+    missing = [f"{left_out} of {len(labels)} texts lack a feature, a label or a source and have no score"]
     chance = [f"PRR {judged.value:.3f} is within +-{judged.null:.3f}, where chance puts it"]
     return tuple(missing * bool(left_out) + chance * bool(abs(judged.value) <= judged.null))
 
@@ -101,8 +106,9 @@ def transferred_scores(
             f"{method} learned from {features.shape[1]} features ({preview(list(features.columns))}), "
             f"and the other texts have {new.shape[1]} ({preview(list(new.columns))})"
         )
-    joined = features.join(_targets(method, quality, below, entropy), how="inner").dropna()
-    source = joined.index if document is None else document.reindex(joined.index)
+    joined = features.join(_targets(method, quality, below, entropy, features.index)).dropna()
+    source = joined.index.to_series() if document is None else document.reindex(joined.index)
+    joined, source = joined[source.notna()], source.dropna()
     x, labels = joined[features.columns].to_numpy(float), joined["_label"].to_numpy(float)
     learner = get_trained(method).learner
     labels = learner.target(labels) if learner.target else labels

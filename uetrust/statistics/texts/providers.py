@@ -225,12 +225,6 @@ def _read_nli(model, pairs, **kw):
     return nli_pairs(model, pairs, **kw)
 
 
-def _read_true_nli(model, pairs, **kw):
-    from uetrust.models.heads import true_nli_logp
-
-    return true_nli_logp(model, pairs, **kw)
-
-
 def _read_factcc(model, pairs, **kw):
     from uetrust.models.classifiers import factcc_logits
 
@@ -250,7 +244,7 @@ def _pair_outputs(read, arrangements, width=(), **options):
     gives its pairs, and `width` is the shape of one output.
     """
 
-    def of_pairs(model, arranged, **kw):
+    def outputs(model, arranged, **kw):
         found, cut = map_nested(
             [pairs for _, pairs in arranged], lambda pairs: read(model, pairs, **options, **kw), width
         )
@@ -260,7 +254,7 @@ def _pair_outputs(read, arrangements, width=(), **options):
         statistics, cut = {}, {}
         for name, arrange in arrangements.items():
             if name in requested:
-                statistics[name], cut[name] = of_pairs(model, arrange(inputs), **kw)
+                statistics[name], cut[name] = outputs(model, arrange(inputs), **kw)
         return statistics, cut
 
     return make
@@ -301,7 +295,7 @@ _ENTRIES |= dict(
     true_nli=text_entry(
         "nats of yes and no, [2]",
         needs_by_text(source="true_nli_logp"),
-        _pair_outputs(_read_true_nli, dict(true_nli_logp=_text_pairs("source")), (2,)),
+        of_pairs("true_nli_logp", "heads", "true_nli_logp"),
     ),
 )
 

@@ -34,7 +34,9 @@ def exact_match_consistency(
     sample_texts: list,  # K texts drawn for the same source
 ) -> float:  # 0 when all drawn texts are the text, letter for letter; 1 when none is
     "Share of the drawn texts that are not the text, letter for letter."
-    return _of_samples([text != greedy_text for text in sample_texts])
+    if not sample_texts:
+        raise Undefined("needs at least 1 drawn text, got 0")
+    return (len(sample_texts) - sample_texts.count(greedy_text)) / len(sample_texts)
 
 # %% ../../../nbs/03_ue/19_replies/01_agreement.ipynb #f666a926
 @ue(
