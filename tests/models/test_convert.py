@@ -31,7 +31,8 @@ from uetrust.models.checkers import hhem_logits
 from uetrust.models.likelihoods import directed_logp
 from uetrust.models.load import load_model, wrap_model
 from uetrust.models.translations import metricx_values
-from uetrust.scoring.metrics import compute_metrics
+from uetrust.scoring.metrics import compute_metrics, model_key
+from uetrust.statistics.texts import STATISTICS
 
 BERT = stand_ins.SIZES | dict(vocab_size=900, max_position_embeddings=512)
 
@@ -84,6 +85,12 @@ def test_ctc_scores_as_before(roberta, body, tmp_path, capsys):
     assert f"ok {out}: RobertaModel and its trained head {out}/head.safetensors" in capsys.readouterr().out
     want = heads.ctc_word_logits(roberta, _head_file(tmp_path, head), PAIRS)[0]
     equal(heads.ctc_word_logits(load_model(out), out / "head.safetensors", PAIRS)[0], want)
+    inputs = dict(zip(("hypothesis", "source"), map(list, zip(*PAIRS))))
+    by_entry = STATISTICS["ctc"].compute(
+        load_model(out), inputs, ["kept_hypothesis_source"], head=out / "head.safetensors"
+    )
+    equal(by_entry[0]["kept_hypothesis_source"], want)
+    assert model_key("ctc", dict(ctc=str(out))) == (str(out), str(out / "head.safetensors"), "")
 
 
 def _head_file(folder, tensors):

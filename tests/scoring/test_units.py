@@ -278,3 +278,47 @@ def test_where_the_small_models_are_not_installed_the_rest_is_scored(replies, ca
         assert main(["score", str(replies), *more]) == 0
         shown = capsys.readouterr()
         assert "pip install uetrust-models" in shown.out and "Traceback" not in shown.err
+
+
+def test_claims_about_a_text_without_samples(replies, capsys):
+    "Their columns stay, empty and counted; where all claims are so, they are left out"
+    rows = [dict(id="x", text=TEXT, samples=["It rained.", "It snowed."]), dict(id="y", text="Fees rose.")]
+    replies.write_text("\n".join(map(json.dumps, rows)))
+    claims = replies.with_name("claims.csv")
+    claims.write_text("document,claim\nx,It rained.\ny,Fees rose.\n")
+    table, said = scored(replies, capsys, "--claims", str(claims))
+    assert table["claim_luq"].isna().tolist() == [False, True]
+    assert "1 of 2 claims have no score by" in said and "their text has no samples" in said
+    claims.write_text("document,claim\ny,Fees rose.\n")
+    for names in ([], ["--method", "claim_luq"]):
+        assert main(["score", str(replies), "--claims", str(claims), *names]) == 2
+        assert " lacks " in capsys.readouterr().err
+    table, _ = scored(replies, capsys, "--claims", str(claims), "--method", "claim_position")
+    assert table["claim_position"].tolist() == [1]
+
+
+def test_texts_that_are_left_out_or_have_no_numbers_are_counted(replies, capsys):
+    rows = [json.loads(line) for line in replies.read_text().splitlines()]
+    rows.append(dict(id="c", text=None))
+    rows.append(dict(id="d", text="No.", tokens=["No", "."], logprobs=[-1, -9999]))
+    replies.write_text("\n".join(map(json.dumps, rows)))
+    table, said = scored(replies, capsys, "--unit", "sentence", "--method", "msp")
+    assert table["msp"].isna().tolist() == [False] * 4 + [True]
+    assert "left out: 1 missing text ('c')" in said and "1 of 5 sentences have no score" in said
+
+
+def test_a_text_whose_list_cannot_be_the_likeliest_tokens_loses_its_own_score_only(replies, capsys):
+    likely = dict(logprobs=[-0.1, -0.1], top_logprobs=[dict(a=-0.1, b=-3)] * 2)
+    odd = dict(logprobs=[-0.1, -1.2], top_logprobs=[dict(a=-0.1, b=-3), {" a": -1.2, "b": -20}])
+    rows = [dict(id="x", **likely), dict(id="y", **odd)]
+    replies.write_text("\n".join(json.dumps(row | dict(text="a a", tokens=["a", " a"])) for row in rows))
+    table, said = scored(replies, capsys, "--unit", "sentence", "--method", "top_k_entropy_lower")
+    assert table["top_k_entropy_lower"].isna().tolist() == [False, True]
+    assert "1 of 2 sentences have no score by top_k_entropy_lower" in said
+
+
+def test_claims_and_a_unit_are_two_things(replies, capsys):
+    claims = replies.with_name("claims.csv")
+    claims.write_text("document,claim\na,It rained.\n")
+    assert main(["score", str(replies), "--claims", str(claims), "--unit", "word"]) == 2
+    assert "--claims scores the claims of a table: leave it out, or --unit word" in capsys.readouterr().err

@@ -293,8 +293,9 @@ def _pooled_scores(texts, unit, claims, names, pool, models, **computed):
     notes = [f"{n} of {len(table)} {unit}s have no score{tokens}: {why}" for why, n in without.items()]
     missing = table[pooled].isna().sum() - without.total()
     for n, alike in missing[missing > 0].groupby(missing):
-        lost = f"{n} more of {len(table)} {unit}s have no score by {preview(list(alike.index))}"
-        notes.append(f"{lost}: the file lacks a number of a token, or the numbers cannot be")
+        lost = f"{n}{' more' * bool(without)} of {len(table)} {unit}s have no score by "
+        why = "the file lacks a number of a token, or the numbers cannot be"
+        notes.append(f"{lost}{preview(list(alike.index))}: {why}")
     return table, notes + cut_notes(cut) if pooled else []
 
 # %% ../../nbs/09_scoring/14_units.ipynb #2676b1ff

@@ -55,7 +55,7 @@ def reply_statistics(
     names = [f"d{i}" for i in range(n // 5) for _ in range(claims)]
     return texts, dict(claim_nli=list(rng.normal(size=(len(names), 6, 3)) * 3), claim_document=names)
 
-# %% ../../../nbs/12_dev/02_bench/13_replies.ipynb #f3b27006
+# %% ../../../nbs/12_dev/02_bench/13_replies.ipynb #00854009
 def _write_replies(folder, texts, claims):  # The same for the peer
     lists = dict(
         texts=texts["greedy_text"],
@@ -70,7 +70,7 @@ def _write_replies(folder, texts, claims):  # The same for the peer
     entails = (odds[..., 2] / odds.sum(-1)).reshape(documents, -1, logits.shape[1])
     np.savez(Path(folder) / "claims.npz", entails=entails)
 
-
+# %% ../../../nbs/12_dev/02_bench/13_replies.ipynb #95aab603
 def bench_replies(
     n: int = 500,  # Texts
     python=None,  # Python of the bench environment
