@@ -227,8 +227,8 @@ def plot_curves(
     generators = list(rows["generator"].unique())
     size = (4 * len(generators), 3.6)
     figure, axes = plt.subplots(1, len(generators), figsize=size, sharey=True, squeeze=False)
-    palette = plt.get_cmap("tab10").colors  # One for each line
-    colors = dict(zip([CHOSEN, *TRAINED_METHODS], palette, strict=False)) | dict(msp="black")
+    palette = [f"tab:{name}" for name in "blue orange green red purple brown gray cyan olive".split()]
+    colors = dict(zip([CHOSEN, *TRAINED_METHODS], palette)) | dict(msp="black")
     for ax, generator in zip(axes[0], generators):
         of = rows[rows["generator"] == generator]
         for name in [name for name in colors if name in set(of["method"])]:
