@@ -227,14 +227,14 @@ def plot_curves(
     generators = list(rows["generator"].unique())
     size = (4 * len(generators), 3.6)
     figure, axes = plt.subplots(1, len(generators), figsize=size, sharey=True, squeeze=False)
-    palette = [f"tab:{name}" for name in "blue orange green red purple brown gray cyan olive".split()]
-    colors = dict(zip([CHOSEN, *TRAINED_METHODS], palette)) | dict(msp="black")
+    colors = {name: f"C{i}" for i, name in enumerate([CHOSEN, *TRAINED_METHODS])} | dict(msp="black")
+    markers = dict(zip(TRAINED_METHODS, "os^vDPX"))
     for ax, generator in zip(axes[0], generators):
         of = rows[rows["generator"] == generator]
         for name in [name for name in colors if name in set(of["method"])]:
             by_size = of[of["method"] == name].groupby("labels")["prr"]
             mean, ends = by_size.mean(), by_size.quantile([0.025, 0.975]).unstack()
-            style = dict(ls="--") if name in ("msp", CHOSEN) else dict(marker=".")
+            style = dict(marker=markers[name], ms=4) if name in markers else dict(ls="--")
             ax.plot(mean.index, mean, color=colors[name], label=name.replace("_", " "), **style)
             if name in ("msp", "p_ik", "tuned_ensemble"):
                 ax.fill_between(mean.index, *ends.to_numpy().T, color=colors[name], alpha=0.12, lw=0)
