@@ -414,7 +414,7 @@ def test_scores_of_several_judges_become_one(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[1] == "a,-2.5"
     lines.write_text('{"id": "a", "response": "Rome", "judges": ["good", 4]}\n')
     assert main(["score", str(lines), "--column", "judges=judges", "--method", "panel_mean"]) == 2
-    assert "judges of item 'a': judges must be numbers, found 'good'" in capsys.readouterr().err
+    assert "judges of item 'a': judges must be numbers, found ['good', 4]" in capsys.readouterr().err
     table.write_text("id,response,gpt,judges\na,Rome,5,gpt;claude\nb,Oslo,NA,gpt\n")
     assert main(["score", str(table), "--column", "judges=gpt", "--method", "panel_mean", "--csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["a,5,-5", "b,,"]

@@ -73,7 +73,9 @@ def test_every_score_is_given_or_says_what_is_not_stored(banks):
     assert set(table["name"]) | set(scores.missing) == known and not set(table["name"]) & set(scores.missing)
     of_systems = {"other_systems_f1", "other_systems_jaccard", "other_systems_cosine", "answer_length"}
     of_claims = {name for name in SCORES if any("claim" in need for need in required_inputs(name, reg))}
-    assert set(SCORES) - known == of_systems | of_claims and len(of_claims) == 20
+    of_judges = {name for name in SCORES if "judge_scores" in required_inputs(name, reg)}
+    assert set(SCORES) - known == of_systems | of_claims | of_judges
+    assert len(of_claims) == 21 and len(of_judges) == 4
     assert "a row for each claim" in BankTexts(banks[64]).remedy("claim_nli")
     named = score_generations(banks[64], [*of_systems, "msp"], samples=SAMPLES, progress=False)
     assert set(named.missing) == of_systems and named.missing["answer_length"] == ["answer"]
