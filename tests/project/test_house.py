@@ -55,7 +55,7 @@ def test_there_are_thirteen_wings_and_every_module_is_in_the_one_of_its_notebook
         assert module(path) == ".".join(parts)
 
 
-# The name of a notebook stands in its module, and stored scores are those of these bytes: the two change places
+# The name of a notebook stands in its module, and stored scores belong to these bytes: the two change places
 # when the scores are next computed anew
 LATER = {"statistics.scores": {"statistics.entry"}}
 
