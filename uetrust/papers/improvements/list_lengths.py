@@ -19,7 +19,6 @@ from ..bulletins.inputs import readable_bank, truth_banks, truth_of
 from ..bulletins.tables import generators_of_same_texts
 from ...scoring.generators import BankPlan
 from ...statistics.generator import ForwardPass
-from ...statistics.passes import compute_likelihoods
 from ...statistics.table import read_statistics
 from ...ue.information import mte
 from ...ue.top_tokens import top_k_entropy, top_k_entropy_lower, top_k_entropy_upper
@@ -35,6 +34,7 @@ def listed_tokens(
 ) -> pd.DataFrame:  # By greedy text: entropy [L], in nats; top_logp [L,K], log p, largest first
     "Entropy of the vocabulary and the likeliest tokens at every place of the greedy texts."
     from uetrust.models.load import load_model
+    from uetrust.statistics.passes import compute_likelihoods
 
     model, samples = load_model(resolve_checkpoint(plan.generator.model)), load_samples(plan.data)
     with TemporaryDirectory() as folder:
