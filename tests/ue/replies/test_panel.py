@@ -1,4 +1,4 @@
-"""A panel of judges: its four scores beside definitions of NumPy, and judges that are missing."""
+"""A panel of judges: its four scores equal definitions by NumPy, and judges that are missing."""
 
 import numpy as np
 import pytest
