@@ -278,6 +278,8 @@ def test_where_the_small_models_are_not_installed_the_rest_is_scored(replies, ca
         assert main(["score", str(replies), *more]) == 0
         shown = capsys.readouterr()
         assert "pip install uetrust-models" in shown.out and "Traceback" not in shown.err
+    assert main(["score", str(replies), "--method", "lex_sim"]) == 0
+    assert "uetrust-models" not in capsys.readouterr().out, "nothing that was named is left out"
 
 
 def test_claims_about_a_text_without_samples(replies, capsys):

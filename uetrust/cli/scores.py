@@ -289,16 +289,19 @@ def _show_units(given, units, names, models, out, output, warns, **computed):
     write_out(found.table, out)
     read = [] if given.is_bank else texts.outputs.notes
     notes = [f"note: {note}" for note in (*read, *found.notes)] + _truncated_notes(found.truncated)
-    notes += _unit_warning(found, given) if warns else []
+    notes += _unit_warning(found, given, bool(methods)) if warns else []
     if not _printed_with_notes(found.table, notes, output):
         _print_units(found, given, out)
         _print_lines(notes)
 
 # %% ../../nbs/13_cli/08_scores.ipynb #4822f5a7
-def _unit_warning(found, given):  # Methods that pool numbers of a bank use what its own models computed
+def _unit_warning(
+    found, given, named
+):  # Methods that pool numbers of a bank use what its own models computed
     from uetrust.core.registry import reg
 
-    return _shipped_notes([name for name in found.names if not (given.is_bank and reg[name].pool)])
+    computed = [name for name in found.names if not (given.is_bank and reg[name].pool)]
+    return _shipped_notes(computed, named)
 
 
 def _print_units(found, given, out):  # Means by method, and the units that the first method trusts least
@@ -390,12 +393,13 @@ def _undefined_everywhere(table):  # Score -> the first reason why it has no val
     return {name: reasons[name] for name in empty.index[empty]}
 
 
-def _shipped_notes(computed):  # About scores that no named model computed
+def _shipped_notes(computed, named):  # About scores that no named model computed
     from uetrust.core.settings import root
     from uetrust.scoring.score import DOMAIN_WARNING, rests_on_models
 
     if not (root() / "data" / "models").is_dir():
-        return ["note: scores of the small models are left out: pip install uetrust-models adds them"]
+        absent = "note: scores of the small models are left out: pip install uetrust-models adds them"
+        return [] if named else [absent]
     return [f"warning: {DOMAIN_WARNING}"] if rests_on_models(computed) else []
 
 # %% ../../nbs/13_cli/08_scores.ipynb #12efceb4
@@ -424,7 +428,7 @@ def _score_notes(scores, given, names, warns):
     lines += [_cut_note(name, texts, n_texts) for name, texts in scores.cut_texts.items()]
     lines += _missing_lines(scores.missing, named)
     computed = _metrics_of(scores.names) if given.is_bank else scores.names
-    return lines + (_shipped_notes(computed) if warns else [])
+    return lines + (_shipped_notes(computed, named) if warns else [])
 
 # %% ../../nbs/13_cli/08_scores.ipynb #0cc064df-2
 def _cut_note(name, texts, n):
