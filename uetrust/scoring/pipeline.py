@@ -254,23 +254,14 @@ def _density_states(job, what, data, model, run):
 def _pass(name, job, given, run):
     "One forward pass of `uetrust.scoring.generators.GENERATOR_PASSES` over the texts of a bank."
     from uetrust.statistics.beams import compute_beams
-    from uetrust.statistics.passes import (
-        compute_attention,
-        compute_focus,
-        compute_likelihoods,
-        compute_reliance,
-    )
+    from uetrust.statistics.passes import compute_focus, compute_pass
 
     generator = job.generator
     decoding = generator.decoding
-    if name in PASSES:
-        compute_likelihoods(*given, PASSES[name], decoding, name, **run.share)
-    elif name in ATTENTION_STATISTICS:
-        compute_attention(*given, decoding, name, **run.share)
-    elif name == "reliance":
-        compute_reliance(*given, decoding, **run.share)
-    elif name == "beams":
+    if name == "beams":
         compute_beams(*given, decoding, members=generator.beam_members, batch=generator.batch, **run.share)
+    elif name != "focus":
+        compute_pass(name, *given, decoding, **run.share)
     elif not job.train:
         raise ValueError(
             f"settings.ini [dataset.{job.dataset}] names no training texts, and the pass 'focus' needs "

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['model_provenance', 'prompt_record', 'check_sources', 'is_own_bank', 'compute_together', 'compute_likelihoods',
            'reference_bank', 'compute_attention', 'inverse_document_frequency', 'focus_surprisal_topk', 'compute_focus',
-           'jensen_shannon', 'compute_reliance', 'spacy_keyword_tagger', 'keyword_mask', 'compute_keywords']
+           'jensen_shannon', 'context_divergence', 'compute_reliance', 'compute_pass', 'spacy_keyword_tagger',
+           'keyword_mask', 'compute_keywords']
 
 # %% ../../nbs/08_statistics/06_passes.ipynb #67413de3
 from dataclasses import asdict
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 
 from ..core.checks import spacy_pipeline
 from ..core.store import BadShard, Store, library_versions, value_digest
@@ -20,9 +22,9 @@ from ..generation.bank import bank_provenance, bank_row, fill_bank, sources_dige
 from ..generation.decoding import Decoding, system_to_record
 from ..generation.local import checkpoint_settings, prompt_template, render_prompts
 from ..models.forward import HIDDEN_STATES, Layout, score_passes, score_tokens
-from ..models.load import Model
-from .attention import attention_statistics
-from .generator import ATTENTION_STATISTICS, ForwardPass
+from ..models.load import Model, network_pass
+from .attention import DEFAULT_LAYOUT, attention_statistics
+from .generator import ATTENTION_STATISTICS, PASSES, ForwardPass, no_such_pass
 from .table import write_statistics, write_together
 
 # %% ../../nbs/08_statistics/06_passes.ipynb #699dfc40
@@ -329,13 +331,34 @@ def jensen_shannon(
     with np.errstate(invalid="ignore"):
         return np.maximum((from_mean(first) + from_mean(second)) / 2, 0.0)
 
+# %% ../../nbs/08_statistics/06_passes.ipynb #8718cb6f
+@network_pass
+def context_divergence(
+    model: Model,  # Seq2seq or causal model
+    pairs,  # Pairs of prefix and text, each a string or a list of token ids
+    layout: Layout = DEFAULT_LAYOUT,  # How a pair becomes an input
+    chunk: int = 64,  # Tokens whose distributions are compared at a time
+    **options,  # batch_tokens of `score_passes`
+) -> list:  # For each pair nats, shape [L]
+    "Jensen-Shannon divergence of the distributions of each token with the prefix and without it."
+    kept = dict(hidden=("decoder_states",))
+    passes = [(pairs, kept), ([("", text) for _, text in pairs], kept)]
+    readings = score_passes(model, passes, layout, **options)
+
+    def rows(states):  # log p, shape [n,V]
+        states = torch.as_tensor(states, dtype=model.dtype, device=model.device)
+        return model.logits(states).double().log_softmax(1).cpu().numpy()
+
+    def of_text(*both):
+        states = [reading.hidden.get("decoder_states", ()) for reading in both]
+        n = min(map(len, states))  # A long text may be cut behind its prefix
+        parts = [slice(i, min(i + chunk, n)) for i in range(0, n, chunk)]
+        found = [jensen_shannon(*(rows(one[part]) for one in states)) for part in parts]
+        return np.concatenate([np.zeros(0), *found])
+
+    return [of_text(*both) for both in zip(*readings, strict=True)]
+
 # %% ../../nbs/08_statistics/06_passes.ipynb #7adf8605
-def _whole_rows(reading):  # Log-probabilities of all words in the order of their ids, shape [L,V]
-    rows = np.empty(reading.top_logp.shape)
-    np.put_along_axis(rows, reading.top_ids, reading.top_logp, 1)
-    return rows
-
-
 def compute_reliance(
     folder,  # Where
     bank,  # Folder of a finished bank
@@ -344,24 +367,38 @@ def compute_reliance(
     settings: Decoding,  # How prompts are made
     worker: tuple = (0, 1),  # This is worker i of n
     progress: bool = True,  # Show sources done and time left
-    **options,  # batch_tokens and chunk of `score_tokens`
+    **options,  # Further options of `context_divergence`
 ) -> Path:  # The folder; columns sample, kind, k, divergence [L]
     "Compute and store how far the distribution of each greedy token moves when the prompt is removed."
     resolved, sources, own = _inputs(model, bank, samples, settings)
-    options |= dict(topk=model.text_config.vocab_size)
-
-    def divergence(prefix, text):  # One text at a time, as whole rows of the vocabulary are large
-        pairs = [(prefix, text)], [("", text)]
-        (asked,), (alone,) = (score_tokens(model, pair, Layout(eos=not own), **options) for pair in pairs)
-        n = min(len(asked.ids), len(alone.ids))
-        return jensen_shannon(_whole_rows(asked)[:n], _whole_rows(alone)[:n])
 
     def make(rows):
         pairs = _prefix_text_pairs(model, rows, sources, ForwardPass(), resolved, own)
-        return [_key(row) | dict(divergence=divergence(*pair)) for row, pair in zip(rows.itertuples(), pairs)]
+        found = context_divergence(model, pairs, Layout(eos=not own), **options)
+        return [_key(row) | dict(divergence=one) for row, one in zip(rows.itertuples(), found)]
 
     about = model_provenance(model, "reliance", own=own, **prompt_record(model, resolved))
     return write_statistics(folder, bank, about, make, ("greedy",), worker, progress)
+
+# %% ../../nbs/08_statistics/06_passes.ipynb #b3f9639d
+def compute_pass(
+    name: str,  # Key of `PASSES` or `ATTENTION_STATISTICS`, or 'reliance'
+    folder,  # Where
+    bank,  # Folder of a finished bank
+    samples: pd.DataFrame,  # Its sources: id, source
+    model: Model,  # The model that scores the texts
+    settings: Decoding,  # How prompts are made
+    **share,  # worker and progress, as of `compute_likelihoods`
+) -> Path:  # The folder
+    "Compute and store a pass that reads the texts of a bank; a LookupError lists the passes there are."
+    given = folder, bank, samples, model
+    if name in ATTENTION_STATISTICS:
+        return compute_attention(*given, settings, name, **share)
+    if name == "reliance":
+        return compute_reliance(*given, settings, **share)
+    if name not in PASSES:
+        raise LookupError(no_such_pass(name, (*PASSES, *ATTENTION_STATISTICS, "reliance")))
+    return compute_likelihoods(*given, PASSES[name], settings, name, **share)
 
 # %% ../../nbs/08_statistics/06_passes.ipynb #2f5c177d
 def spacy_keyword_tagger(

@@ -8,8 +8,8 @@ __all__ = ['LIN2023', 'NIKITIN2024', 'nli_probability', 'entail', 'contra', 'sam
            'deg_mat_jaccard', 'sample_degree', 'deg_greedy', 'deg_greedy_contra', 'laplacian', 'laplacian_spectra',
            'spectrum_entail', 'spectrum_contra', 'spectrum_jaccard', 'eigv', 'eigv_contra', 'eigv_jaccard',
            'spectral_coordinates', 'sample_ecc', 'ecc', 'ecc_contra', 'ecc_jaccard', 'plot_sample_graph',
-           'sample_graphs', 'unit_kernels', 'kernel_spectra', 'heat_spectrum', 'kle', 'luq', 'label_prob',
-           'cluster_sizes', 'numbered']
+           'sample_graphs', 'unit_kernels', 'kernel_spectra', 'heat_spectrum', 'kle', 'kernel_entropies', 'luq',
+           'label_prob', 'cluster_sizes', 'numbered']
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #78428c66
 from typing import NamedTuple
@@ -624,13 +624,18 @@ def kle(
     entropy = -(positive * np.log(positive)).sum()
     return float(entropy / (np.log(len(heat_spectrum)) if scale else 1))
 
-
+# %% ../../nbs/03_ue/05_diversity.ipynb #80fbdce7
 @batch_of(kle)
-def _kernel_entropies(eigenvalues: np.ndarray, scale=True):  # Shape [n,K]
+def kernel_entropies(
+    eigenvalues: np.ndarray,  # Of the kernel of each item, shape [n,K]
+    scale: bool = True,  # Divide by log K
+) -> np.ndarray:  # Shape [n]; NaN where `kle` must compute it
+    "`kle` of many items."
+    from scipy.special import entr
+
     if eigenvalues.ndim != 2 or eigenvalues.shape[1] < 2:
         return _no_values(eigenvalues)
-    positive = eigenvalues > 0
-    entropy = -np.where(positive, eigenvalues * np.log(eigenvalues), 0.0).sum(1)
+    entropy = entr(np.maximum(eigenvalues, 0)).sum(1)
     return entropy / (np.log(eigenvalues.shape[1]) if scale else 1)
 
 # %% ../../nbs/03_ue/05_diversity.ipynb #b9da23b2

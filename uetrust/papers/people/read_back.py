@@ -224,7 +224,7 @@ def read_given_texts(
     folder,  # From `reading_folder`
     given: GivenTexts,  # From `given_texts`
     checkpoint: str,  # Folder or hub id of the model that reads
-    passes: tuple = ("conditional", "vocabulary", "unconditional"),  # Passes over every text
+    passes: tuple = ("conditional", "vocabulary", "unconditional"),  # Names of `compute_pass`
     longest: int = 512,  # Tokens kept free for a text behind its prompt
     max_prompt: int = 3500,  # Tokens of a prompt
     progress: bool = True,  # Show how many texts are done and the time left
@@ -232,15 +232,19 @@ def read_given_texts(
 ) -> Path:  # The folder, a bank with token statistics
     "Bank of given texts and their token statistics; what is stored is not computed again."
     from uetrust.models.load import load_model
-    from uetrust.statistics.passes import compute_together
+    from uetrust.statistics.passes import compute_pass, compute_together
 
     decoding, samples = reading_settings(longest, max_prompt), given.texts[["id", "source"]]
     fill_given_bank(folder, given, decoding, progress)
     model = load_model(resolve_checkpoint(checkpoint))
-    together = [name for name in passes if reads_prompt(name)]
-    for names in [together] * bool(together) + [[name] for name in passes if name not in together]:
-        jobs = [(Path(folder) / name, get_pass(name), name) for name in names]
-        compute_together(jobs, Path(folder) / "texts", samples, model, decoding, worker, progress)
+    bank, together = Path(folder) / "texts", [name for name in passes if reads_prompt(name)]
+    if together:
+        jobs = [(Path(folder) / name, get_pass(name), name) for name in together]
+        compute_together(jobs, bank, samples, model, decoding, worker, progress)
+    for name in passes:
+        if name not in together:
+            given = Path(folder) / name, bank, samples, model, decoding
+            compute_pass(name, *given, worker=worker, progress=progress)
     return Path(folder)
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #366573c0

@@ -50,7 +50,8 @@ from ...statistics.judges import local_judge_statistics
 # %% ../../../nbs/10_papers/08_people/17_stand_in.ipynb #78191509
 STAND_IN_SETS = dict(summeval="SummEval", faithbench="FaithBench", factscore="FActScore")  # Name -> title
 READER = "smollm2"
-READ_PASSES = ("conditional", "vocabulary", "unconditional")  # After the prompt, once for two; and without it
+# After the prompt, once for two; without it; and with both, compared over the whole vocabulary
+READ_PASSES = ("conditional", "vocabulary", "unconditional", "reliance")
 
 
 def copied_bigrams(

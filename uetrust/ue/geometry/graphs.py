@@ -13,6 +13,7 @@ from ...core.registry import batch_of, stat, ue
 from uetrust.ue.diversity import (
     LIN2023,
     NIKITIN2024,
+    kernel_entropies,
     kernel_spectra,
     kle,
     laplacian,
@@ -55,16 +56,8 @@ def kle_matern(
 
 
 @batch_of(kle_matern)
-def _kernel_entropies(eigenvalues: np.ndarray):  # Shape [n,K]
-    if eigenvalues.ndim != 2 or eigenvalues.shape[1] < 2:
-        return np.full(len(eigenvalues), np.nan)
-    return _entropies(eigenvalues) / np.log(eigenvalues.shape[1])
-
-
-def _entropies(eigenvalues):
-    from scipy.special import entr
-
-    return entr(np.maximum(eigenvalues, 0)).sum(-1)
+def _matern_entropies(eigenvalues: np.ndarray):  # Shape [n,K]
+    return kernel_entropies(eigenvalues)
 
 # %% ../../../nbs/03_ue/18_geometry/02_graphs.ipynb #0dd1d7ad
 @ue(
@@ -90,6 +83,8 @@ def kle_clusters(
     alpha: float = 0.5,  # Share of the kernel; with 0 it is semantic entropy
 ) -> float:  # 0 when all samples mean the same; higher is less certain
     "Kernel language entropy over clusters: von Neumann entropy of their heat kernel and probabilities."
+    from scipy.special import entr
+
     sample_count(entail)
     logp = cluster_logp(sample_mean_logp, clusters)
     if logp.max() == -np.inf:
@@ -98,7 +93,7 @@ def kle_clusters(
     weights = member @ sample_graphs(entail, contra) @ member.T
     kernel = unit_kernels(weights[None], lambda values: np.exp(-t * values))[0]
     mixed = alpha * kernel + (1 - alpha) * np.diag(np.exp(logp - np.logaddexp.reduce(logp)))
-    return float(_entropies(np.linalg.eigvalsh(mixed)))
+    return float(entr(np.maximum(np.linalg.eigvalsh(mixed), 0)).sum())
 
 # %% ../../../nbs/03_ue/18_geometry/02_graphs.ipynb #e1e2d403
 @ue(
