@@ -90,6 +90,7 @@ def truth_numbers(
 # %% ../../nbs/01_core/10_tables.ipynb #7ab2e010
 _COMMA = re.compile(r"[+-]?(\d*),(\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
+_POINTS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 
 
@@ -1085,6 +1086,21 @@ def _shows_comma(df, separator):  # Whether a file is written with decimal comma
     proven = (_has_commas(cells) and _proves_comma(cells, ";") for cells in columns)
     return not points and any(proven)
 
+# %% ../../nbs/01_core/10_tables.ipynb #7b6a78fe
+def _check_points(df, separator, path):
+    "Refuse 1.002 in a file with decimal commas, where the point may stand between thousands."
+    columns = {name: _texts_there(list(df[name])) for name in df} if separator == ";" else {}
+    if not any(_has_commas(cells) and _proves_comma(cells, ";") for cells in columns.values()):
+        return
+    for name, cells in columns.items():
+        pointed = [cell for cell in cells if "." in cell]
+        if pointed and all(_POINTS.fullmatch(cell) or _WHOLE.fullmatch(cell) for cell in cells):
+            raise ValueError(
+                f"{path.name}: {name!r} holds {pointed[0]!r}, and other columns have a decimal comma, so the "
+                "point may be a decimal point or stand between thousands. Write all numbers with a point, or "
+                "all with a comma"
+            )
+
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e017
 def _truth_notes(name, cells):  # Note on the word that counts as 1
     if truth_numbers(cells) is None:
@@ -1097,6 +1113,7 @@ def _truth_notes(name, cells):  # Note on the word that counts as 1
 def _with_numbers(found, names):  # `_TableFile` with columns of numbers as numbers, and notes about them
     df, separator, notes = found.table, found.separator, []
     comma = _shows_comma(df, separator)
+    names = {name for name in df if (names(name) if callable(names) else name in names)}
     columns = {}
     for name in df:
         numbers = None if name in names or separator is None else _arrow_numbers(df[name])
@@ -1113,7 +1130,7 @@ def _with_numbers(found, names):  # `_TableFile` with columns of numbers as numb
 def read_table_file(
     path,  # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file, or a folder of parts; .gz is unpacked
     exact: bool = False,  # Whether to keep all text unchanged: '007' stays a name and 'NA' a word
-    names: tuple = (),  # Columns whose cells are names and stay unchanged
+    names=(),  # Columns whose cells are names and stay unchanged; or a function that says which are
     sheet: str | None = None,  # Name or number of a sheet of a workbook; the first when None
     header_row: int | None = None,  # Row with the names of columns; rows above it are skipped
 ) -> _TableFile:  # With at least one row
@@ -1131,13 +1148,16 @@ def read_table_file(
 
     found = read(parts[0]) if len(parts) == 1 else _joined(parts, read)
     _check_kinds(found.table, Path(path))
-    return found if exact else _with_numbers(found, names)
+    if exact:
+        return found
+    _check_points(found.table, found.separator, Path(path))
+    return _with_numbers(found, names)
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e018-1
 def read_table(
     path,  # File, or folder of parts, see `read_table_file`
     exact: bool = False,  # Whether to keep all text unchanged: '007' stays a name and 'NA' a word
-    names: tuple = (),  # Columns whose cells are names and stay unchanged
+    names=(),  # As for `read_table_file`
     **place,  # `sheet` and `header_row` of `read_table_file`
 ) -> pd.DataFrame:  # Rows, at least one
     "Table of a file."

@@ -8,7 +8,9 @@ __all__ = ['WORK_ARRAY_SIZE', 'delete_one_areas', 'resampled_areas', 'delete_one
 
 # %% ../../nbs/04_evaluation/03_resample.ipynb #6d0dccc7
 import numpy as np
+import pandas as pd
 
+from ..core.checks import preview
 from .weights import TieOrder, prefix_weight, rank_weights
 
 # %% ../../nbs/04_evaluation/03_resample.ipynb #32ebd537
@@ -153,6 +155,18 @@ def jackknife_se(
     return np.sqrt((units - 1) / units * ((left_out - left_out.mean(0)) ** 2).sum(0))
 
 # %% ../../nbs/04_evaluation/03_resample.ipynb #263ae30a
+def _missing_labels(labels):  # Whether each has no value; an empty text is none
+    missing = pd.isna(labels)
+    return missing | (np.char.strip(labels.astype(str)) == "") if labels.dtype.kind in "OU" else missing
+
+
+def _numbers_of(labels):
+    try:
+        return np.unique(labels, return_inverse=True)[1]
+    except TypeError:  # Texts and numbers have no order
+        return np.unique(labels.astype(str), return_inverse=True)[1]
+
+
 def cluster_ids(
     clusters,  # One label per item, shape [N]
     n: int,  # Number of items
@@ -161,7 +175,12 @@ def cluster_ids(
     labels = np.asarray(clusters)
     if labels.shape != (n,):
         raise ValueError(f"document needs one name per item, shape ({n},), got {labels.shape}")
-    ids = np.unique(labels, return_inverse=True)[1]
+    if (gaps := np.flatnonzero(_missing_labels(labels))).size:
+        raise ValueError(
+            f"document is missing for {gaps.size} of {n} items (numbers {preview(gaps + 1)}): "
+            "name a document for each, or leave them out"
+        )
+    ids = _numbers_of(labels)
     if ids.max() < 2:
         raise ValueError(
             f"document has {ids.max() + 1} different names; "

@@ -688,20 +688,19 @@ def _empty_stats(topk, extra_stats):
         extra_stats={name: np.zeros(0) for name in extra_stats},
     )
 
+# %% ../../nbs/05_models/02_forward.ipynb #f200afe9
+DECODER_STATES = "decoder_mean", "decoder_first", "decoder_last", "decoder_states"  # The last: of all tokens
+HIDDEN_STATES = {
+    "seq2seq": ("encoder_mean", "encoder_last", *DECODER_STATES),
+    "causal": DECODER_STATES,
+}
+
 # %% ../../nbs/05_models/02_forward.ipynb #cb7161b6-1
 class _TokenStatsList(list):
     "Token statistics of each pair, and the number of tokens computed for them"
 
     prefix_tokens = 0  # Tokens of the encoder or the prefill, without padding
     text_tokens = 0  # Tokens that were scored, times the number of members
-
-
-# Names of the hidden states of each kind of model; decoder_states are those of all tokens
-DECODER_STATES = ("decoder_mean", "decoder_first", "decoder_last", "decoder_states")
-HIDDEN_STATES = {
-    "seq2seq": ("encoder_mean", "encoder_last", *DECODER_STATES),
-    "causal": DECODER_STATES,
-}
 
 
 def _hidden_states(model, state, row, states, names):

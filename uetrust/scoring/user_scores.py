@@ -80,10 +80,12 @@ def read_noted_scores(
     **where,  # Options `sheet` and `header_row` of `read_table_file`
 ) -> _NotedScores:
     "Table of scores of a file, with notes on how it was read."
+    from uetrust.scoring.columns import is_name
+
     path = _scores_file(Path(path))
     named = [name for name in (id_col, *names) if name]
     kept = (*named, *(part for name in named for part in name.split("+")))
-    file = read_table_file(path, names=kept, **where)
+    file = read_table_file(path, names=lambda name: name in kept or is_name(name), **where)
     df = _with_nested(_one_row_per_sample(file.table, path))
     if len(df) < 3:
         count = f"{len(df)} sample{'s' * (len(df) > 1)}"
@@ -92,12 +94,12 @@ def read_noted_scores(
         df = _with_joined(df, name, path)
     return _NotedScores(_by_sample(df, id_col, file.index, path), file.notes)
 
-
+# %% ../../nbs/09_scoring/13_user_scores.ipynb #7ab4e002
 def _choice(path):  # What else of the file could be read
     others = other_sheets(path)
     return f". {others}" if others else ""
 
-# %% ../../nbs/09_scoring/13_user_scores.ipynb #7ab4e002
+
 @renamed(id_col="id", names="document")
 def read_scores(
     # .csv, .tsv, .parquet, .json, .jsonl or .xlsx file (.gz is unpacked), one row per sample; a folder of
@@ -130,7 +132,10 @@ def _by_sample(df, id_col, index, path):  # index: columns that were the index i
     if id_col is None:
         return df.set_axis([f"row {i + 1}" for i in range(len(df))])
     require_columns(df, [id_col], path)
-    if empty := [f"row {i}" for i, cell in enumerate(df[id_col], 1) if pd.isna(cell) or cell == ""]:
+    rows = list(enumerate(df[id_col], 1))
+    if bad := next((row for row in rows if not pd.api.types.is_scalar(row[1])), None):
+        raise ValueError(f"{path.name}: {id_col!r} of row {bad[0]} is {bad[1]}; a name is a text or a number")
+    if empty := [f"row {i}" for i, cell in rows if pd.isna(cell) or cell == ""]:
         raise ValueError(f"{path.name}: {id_col!r} is empty in {preview(empty)}; every sample needs a name")
     return df.set_index(id_col)
 

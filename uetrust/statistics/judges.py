@@ -256,11 +256,10 @@ MOST_LIKELIEST = 20  # Likeliest tokens that a server gives at most
 def _missing_text(value):  # Why a value is no text; '' for a text
     if not isinstance(value, str):
         return "is missing" if value is None or value != value else f"is {value!r:.60}, not a text"
-    return (
-        ""
-        if value.isascii() or value.encode(errors="replace").decode() == value
-        else "holds half a character"
-    )
+    if not value.strip():
+        return "is empty"
+    whole = value.isascii() or value.encode(errors="replace").decode() == value
+    return "" if whole else "holds half a character"
 
 # %% ../../nbs/08_statistics/11_judges.ipynb #848f813c
 def check_shown_texts(
