@@ -71,7 +71,7 @@ def test_names_above_names_are_reported_with_the_sheets(capsys):
 def test_a_folder_of_parts_is_one_table(folder):
     texts = read_texts(CASES / folder)
     assert list(texts["id"]) == list("012345") and texts["hypothesis"][5] == "A bus hit a tree."
-    assert [record["id"] for record in table_records(CASES / folder)] == list("012345")
+    assert [record["id"] for record in table_records(CASES / folder).records] == list("012345")
 
 
 @needs_cases
@@ -215,12 +215,13 @@ def test_records_are_the_same_from_every_kind_of_file(end, tmp_path):
         "parquet": lambda: frame.set_index("id").to_parquet(path),
         "xlsx": lambda: frame.to_excel(path, index=False),
     }[kind]()
-    assert [dict(sorted(record.items())) for record in table_records(path)] == frame.to_dict("records")
+    records = table_records(path).records
+    assert [dict(sorted(record.items())) for record in records] == frame.to_dict("records")
 
 
 def test_a_missing_field_of_a_record_is_not_made_up(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"id": 1}\n{"id": 2, "data": {"u": [1]}}\n')
-    assert table_records(tmp_path / "x.jsonl") == [dict(id=1), dict(id=2, data=dict(u=[1]))]
+    assert table_records(tmp_path / "x.jsonl").records == [dict(id=1), dict(id=2, data=dict(u=[1]))]
 
 
 def test_references_of_a_csv_are_lists(tmp_path):
@@ -323,7 +324,7 @@ def test_decimals_and_arrays_of_parquet_are_numbers_and_lists_wherever_they_stan
     tenth, inner = Decimal("0.10"), dict(grade=Decimal("2.25"), parts=[Decimal("0.50"), None], by="ann")
     pq.write_table(pa.Table.from_pylist([dict(u=tenth, us=[tenth], data=inner)]), tmp_path / "x.parquet")
     want = [dict(u=0.1, us=[0.1], data=dict(grade=2.25, parts=[0.5, None], by="ann"))]
-    for found in (table_records(tmp_path / "x.parquet"), read_table(tmp_path / "x.parquet")):
+    for found in (table_records(tmp_path / "x.parquet").records, read_table(tmp_path / "x.parquet")):
         records = found if isinstance(found, list) else found.to_dict("records")
         assert json.loads(json.dumps(records)) == want  # Decimals and arrays are no JSON
 

@@ -162,6 +162,79 @@ def test_own_tables_say_the_same_in_every_kind_of_file(tmp_path, end):
     assert record.id in ("02", "2")  # Text in a CSV of numbers looks like a number
 
 
+@pytest.mark.parametrize("cell", ["", "   ", "NA"])
+@pytest.mark.parametrize("end", ["csv", "tsv", "csv.gz", "xlsx", "parts"])
+def test_an_empty_cell_of_a_table_is_a_missing_text(end, cell, tmp_path):
+    df = pd.DataFrame(dict(id=list("abc"), summary=["a", cell, "b"], reference=["a", "b", cell]))
+    file = tmp_path / f"x.{end}"
+    if end == "xlsx":
+        df.to_excel(file, index=False)
+    elif end == "parts":
+        file.mkdir()
+        df.to_csv(file / "train-00000-of-00001.csv", index=False)
+    else:
+        df.to_csv(file, index=False, sep="\t" if end == "tsv" else ",")
+    outputs = read_outputs(file)
+    assert [record.id for record in outputs.records] == ["a", "c"] and outputs.count("references") == 1
+    assert "1 of 3 records left out: 1 missing text ('b')" in outputs.notes
+
+
+@pytest.mark.parametrize("end", ["jsonl", "json", "parquet"])
+def test_an_empty_text_of_a_typed_file_is_a_text(end, tmp_path):
+    df, file = pd.DataFrame(dict(id=list("abc"), summary=["", "NA", None])), tmp_path / f"x.{end}"
+    df.to_parquet(file) if end == "parquet" else df.to_json(file, orient="records", lines=end == "jsonl")
+    outputs = read_outputs(file)
+    assert [record.text.text for record in outputs.records] == ["", "NA"]
+    assert "1 of 3 records left out: 1 missing text ('c')" in outputs.notes
+
+
+HUMAN = "id;summary;human;words\n1;Rain.;3,5;1,200\n2;Snow.;2,5;1,100\n3;Wind.;1,05;\n"
+
+
+def test_numbers_of_a_column_are_read_as_prr_reads_them(tmp_path):
+    (tmp_path / "x.csv").write_text(HUMAN)
+    outputs = read_outputs(tmp_path / "x.csv")
+    assert [record.quality.get("human") for record in outputs.records] == [3.5, 2.5, 1.05]
+    assert [record.quality.get("words") for record in outputs.records] == [1.2, 1.1, None]
+    assert not any("not used" in note for note in outputs.notes)
+    (tmp_path / "y.jsonl").write_text('{"id": "1", "summary": "Rain."}\n{"id": "2", "summary": "Snow."}\n')
+    outputs = read_outputs(tmp_path / "y.jsonl", data=tmp_path / "x.csv")
+    assert [record.quality["human"] for record in outputs.records] == [3.5, 2.5]
+
+
+ODD = {"3,5": "may be a decimal comma", "5 %": "write 0.05 or 5", "1.000,5": "write 1234.5"}
+
+
+@pytest.mark.parametrize("cell", ODD)
+def test_a_number_that_is_not_read_is_shown_with_what_would_work(cell, tmp_path):
+    rows = [dict(summary=text, human=human) for text, human in (("Rain.", cell), ("Snow.", "2"))]
+    pd.DataFrame(rows).to_csv(tmp_path / "x.csv", index=False)
+    [note] = [note for note in read_outputs(tmp_path / "x.csv").notes if "not used" in note]
+    assert f"human (holds {cell!r}: " in note and ODD[cell] in note
+    notes = read_outputs(tmp_path / "x.csv", columns=dict(judges="human")).notes
+    assert any("judges must be numbers" in note and ODD[cell] in note for note in notes)
+
+
+def test_dates_and_words_of_a_column_are_no_odd_numbers(tmp_path):
+    (tmp_path / "x.csv").write_text("summary,day,grade\nRain.,12.05.2024,A\nSnow.,13.05.2024,B\n")
+    assert "not used: day, grade (holds no numbers)" in read_outputs(tmp_path / "x.csv").notes
+
+
+@pytest.mark.parametrize("orient", ["columns", "index", "records", "split", "table"])
+def test_a_column_of_samples_is_no_log_of_inspect(orient, tmp_path):
+    rows = [dict(id=name, text="Rain.", samples=["It rained.", "Wet."]) for name in "abc"]
+    pd.DataFrame(rows).to_json(tmp_path / "x.json", orient=orient)
+    outputs = read_outputs(tmp_path / "x.json")
+    assert [(record.id, len(record.samples)) for record in outputs.records] == [("a", 2), ("b", 2), ("c", 2)]
+
+
+@pytest.mark.parametrize("samples", [["Wet."], [dict(role="assistant", content="Wet.")]])
+def test_one_object_with_samples_is_one_record(samples, tmp_path):
+    (tmp_path / "x.json").write_text(json.dumps(dict(text="Rain.", samples=samples)))
+    [record] = read_outputs(tmp_path / "x.json").records
+    assert (record.text.text, [sample.text for sample in record.samples]) == ("Rain.", ["Wet."])
+
+
 def test_columns_of_any_name_can_be_given(tmp_path):
     file = tmp_path / "x.csv"
     file.write_text("Frage,Antwort,note\nWer?,Ich.,1\nWo?,Hier.,2\n")
@@ -259,7 +332,7 @@ NO_OUTPUTS = "README.md", "openai_batch_input.jsonl"
 
 @pytest.mark.parametrize("name", sorted({path.name for path in FIXTURES.iterdir()} - set(NO_OUTPUTS)))
 def test_every_record_is_part_of_an_item_or_named(name):
-    raw = _raw_outputs(FIXTURES / name)
+    raw = _raw_outputs(FIXTURES / name).records
     outputs = read_outputs(FIXTURES / name)
     named = [note for note in outputs.notes if "records left out" in note]
     dropped = int(named[0].split()[0]) if named else 0

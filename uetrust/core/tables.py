@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['MISSING_WORDS', 'MANY_CELLS', 'BYTES_PER_CHARACTER', 'MANY_CHARACTERS', 'HOW_TO_CHOOSE', 'TABLE_ENDINGS',
-           'number_or_text', 'is_missing', 'truth_numbers', 'column_numbers', 'list_cell', 'file_ending', 'check_file',
-           'check_unpacked', 'read_text', 'csv_text', 'save_csv', 'write_table', 'parse_json', 'read_json_lines',
-           'check_records', 'json_records', 'nested_fields', 'cell_of', 'read_workbook', 'other_sheets',
-           'read_table_file', 'read_table', 'table_records', 'with_interval']
+           'number_or_text', 'is_missing', 'truth_numbers', 'column_numbers', 'odd_number', 'list_cell', 'file_ending',
+           'check_file', 'check_unpacked', 'read_text', 'csv_text', 'save_csv', 'write_table', 'parse_json',
+           'read_json_lines', 'check_records', 'json_records', 'nested_fields', 'cell_of', 'read_workbook',
+           'other_sheets', 'read_table_file', 'read_table', 'TableRecords', 'table_records', 'with_interval']
 
 # %% ../../nbs/01_core/10_tables.ipynb #9cf08fd0
 import ast
@@ -126,6 +126,21 @@ def column_numbers(
     found = [math.nan if is_missing(cell) else number_or_text(cell) for cell in values]
     fits = all(isinstance(number, int | float) for number in found)
     return list(map(float, found)) if fits else None
+
+# %% ../../nbs/01_core/10_tables.ipynb #4ae57457
+_WRITTEN = {
+    r"[+-]?[\d.,]+\s*%": "a percent sign is not read; write 0.05 or 5 for 5%",
+    r"[+-]?[\d.]+[eE]\+?\d+": "a computer takes this number for infinity",
+    r"[+-]?\d[\d.,' \u00a0\u202f]*": "this may be a decimal comma or a mark between thousands; write 1234.5",
+}
+
+
+def odd_number(
+    cell,  # Cell of a table
+) -> str:  # '' for a number, and for what does not look like one
+    "Why a text that looks like a number is not read as one, and what to write."
+    text = cell.strip() if isinstance(cell, str) and number_or_text(cell) == cell else ""
+    return next((hint for mark, hint in _WRITTEN.items() if re.fullmatch(mark, text, re.ASCII)), "")
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab3e001
 _PLAIN, MANY_CELLS = r"^-?\d+(\.\d+)?([eE][+-]?\d+)?$", 1000
@@ -1164,16 +1179,15 @@ def read_table(
     return read_table_file(path, exact, names, **place).table
 
 # %% ../../nbs/01_core/10_tables.ipynb #7ab2e025
-def _stored_values(path, at):  # Records of a file with their own fields; objects stay objects
-    ending = file_ending(path)
-    if ending.startswith(".json"):
-        return _read_records(path)
-    if ending != ".parquet":
-        return _read_rows(path, at).table.astype(object).to_dict("records")
-    rows = [_plain_value(row) for row in _parquet_table(path).to_pylist()]
-    return [
-        {name: _as_text(cell) for name, cell in row.items() if not _is_counter(name, cell)} for row in rows
-    ]
+class TableRecords(NamedTuple):
+    "Records of a file, and how its cells are written"
+
+    records: list  # One dictionary per row; a record of JSON has only its own fields
+    separator: str | None = None  # Separator of cells of text; None for a file with typed cells
+    comma: bool = False  # Whether numbers have a decimal comma
+
+    def numbers(self, values) -> list | None:  # Of a column of the file, see `column_numbers`
+        return column_numbers(values, self.separator or ",", self.comma)
 
 
 def _is_counter(name, cell):  # Whether a field is the row number of pandas
@@ -1183,19 +1197,34 @@ def _is_counter(name, cell):  # Whether a field is the row number of pandas
 def _as_text(cell):  # Times as ISO 8601
     return cell.isoformat() if hasattr(cell, "isoformat") else cell
 
+# %% ../../nbs/01_core/10_tables.ipynb #db6a6119
+def _stored_values(path, at):  # Records of a file with their own fields; objects stay objects
+    ending = file_ending(path)
+    if ending.startswith(".json"):
+        return TableRecords(_read_records(path))
+    if ending != ".parquet":
+        table, separator, *_ = _read_rows(path, at)
+        rows = table.astype(object).to_dict("records")
+        return TableRecords(rows, separator, _shows_comma(table, separator))
+    rows = [_plain_value(row) for row in _parquet_table(path).to_pylist()]
+    return TableRecords(
+        [{name: _as_text(cell) for name, cell in row.items() if not _is_counter(name, cell)} for row in rows]
+    )
+
 
 def table_records(
     path,  # File, or folder of parts, see `read_table_file`
     sheet: str | None = None,  # Name or number of a sheet of a workbook; the first when None
     header_row: int | None = None,  # Row with the names of columns; rows above it are skipped
-) -> list:  # One dictionary per row; a record of JSON has only its own fields
+) -> TableRecords:  # In order, of all parts
     "Records of a file or of a folder of parts; texts, lists and objects stay unchanged."
     files = _files(path)
     parts = [_stored_values(part, _place(part, sheet, header_row)) for part in files]
     if len(files) > 1 and not file_ending(files[0]).startswith(".jsonl"):
-        for file, records in zip(files, parts):
-            _check_same(files[0], parts[0][0], file, records[0])
-    return [record for records in parts for record in records]
+        for file, part in zip(files, parts):
+            _check_same(files[0], parts[0].records[0], file, part.records[0])
+    records = [record for part in parts for record in part.records]
+    return TableRecords(records, parts[0].separator, any(part.comma for part in parts))
 
 # %% ../../nbs/01_core/10_tables.ipynb #4ac2e1b8
 def with_interval(

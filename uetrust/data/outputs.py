@@ -21,16 +21,19 @@ import numpy as np
 from ..core.checks import preview
 from uetrust.core.tables import (
     TABLE_ENDINGS,
+    TableRecords,
     cell_of,
     check_file,
     check_records,
     check_unpacked,
+    column_numbers,
     file_ending,
     is_missing,
     json_records,
     list_cell,
     nested_fields,
     number_or_text,
+    odd_number,
     parse_json,
     read_text,
     table_records,
@@ -722,7 +725,8 @@ def _cells_of(row, columns, used):
 def _judge_scores(cell):  # One number per judge, shape [J]; NaN where one gave none
     values = list(map(number_or_text, _list_of(cell, "judges")))
     if bad := [value for value in values if isinstance(value, str | list | dict)]:
-        raise ValueError(f"judges must be numbers, found {shown(bad[0])}")
+        hint = f" ({odd_number(bad[0])})" if odd_number(bad[0]) else ""
+        raise ValueError(f"judges must be numbers{hint}, found {shown(bad[0])}")
     return np.array([np.nan if value is None else float(value) for value in values])
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0006-1
@@ -814,12 +818,17 @@ MAN_EXPORT = """a .man file of LM-Polygraph is a pickle of torch, which can run 
 
 def _load_json(path):
     found = parse_json(read_text(path), path.name)
-    if isinstance(found, dict) and (records := _helm_states(found, path) or found.get("samples")):
+    if isinstance(found, dict) and (records := _helm_states(found, path) or _inspect_samples(found)):
         return records
     alone = isinstance(found, dict) and (
         is_reply(found) or any(isinstance(value, str) for value in found.values())
     )
     return [found] if alone else json_records(found, path)
+
+
+def _inspect_samples(found):  # Other files have further texts or a column under this name
+    samples = found.get("samples")
+    return are_objects(samples) and any(map(OUTPUT_FORMATS["inspect"].recognise, samples)) and samples
 
 
 def _helm_states(found, path):
@@ -911,22 +920,23 @@ def _load_by_name(name):
 def _raw_outputs(
     path,  # File, folder of parts, of a saved dataset or of a HELM run, or hub:OWNER/NAME:SPLIT
     **where,  # `sheet` and `header_row` of `table_records`
-) -> list:  # Raw records, unchanged
+) -> TableRecords:  # Raw records, unchanged
     "Raw records of a file of outputs; the error for an unreadable file states what is wrong."
     if str(path).startswith(_BY_NAME):
-        return check_records(_load_by_name(str(path)), Path(path))
+        return TableRecords(check_records(_load_by_name(str(path)), Path(path)))
     path = Path(path)
     if (path / "scenario_state.json").is_file():  # A run of HELM
         path = path / "scenario_state.json"
     if any((path / name).exists() for name in ("state.json", "dataset_dict.json")):
-        return _load_saved(path)
+        return TableRecords(_load_saved(path))
     if path.is_dir():
         return table_records(path, **where)
     if path.suffix == ".man" and path.exists():
         raise ValueError(f"{path.name}: {MAN_EXPORT}")
     ending = file_ending(check_file(path, (*TABLE_ENDINGS, ".eval"), "outputs"))
     load = {".eval": _load_eval, ".json": _load_json, ".json.gz": _load_json}.get(ending)
-    return check_records(load(path) if load else table_records(path, **where), path)
+    found = TableRecords(load(path)) if load else table_records(path, **where)
+    return found._replace(records=check_records(found.records, path))
 
 # %% ../../nbs/02_data/14_outputs.ipynb #39ebd29e
 def _read_items(raw, name, columns):
@@ -1084,11 +1094,12 @@ def _by_system(records):
     return list(groups.values())
 
 # %% ../../nbs/02_data/14_outputs.ipynb #2fb60170-1
-def _blank_is_missing(groups):  # In CSV an empty answer and a missing one look the same
-    for rows in groups:
-        for record in rows:
-            if record.text.text == "":
-                record.text = Generation(None, missing="missing text")
+def _blank_is_missing(records):  # In a table of cells an empty text and a missing one look the same
+    for record in records:
+        if isinstance(record.text.text, str) and is_missing(record.text.text):
+            record.text = Generation(None, missing="missing text")
+        record.source = None if is_missing(record.source) else record.source
+        record.references = [text for text in record.references if not is_missing(text)]
 
 
 def _with_others(groups):
@@ -1104,7 +1115,7 @@ def _with_others(groups):
     return [note] * (len(groups) > 0)
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0011
-def _score_column(values):  # Numbers of a column, or None; and a note
+def _score_column(values, read=column_numbers):  # Numbers of a column, or None; and a note
     there = [
         value for value in values if not (_is_empty(value) or isinstance(value, str) and is_missing(value))
     ]
@@ -1117,9 +1128,12 @@ def _score_column(values):  # Numbers of a column, or None; and a note
     if truths := truth_numbers(values):
         words = {str(value).strip().lower() for value in there}
         return truths, "" if words <= {"true", "false"} else "yes counts as 1 and no as 0"
-    if any(good):
-        return None, f"holds words and numbers, such as {shown(there[good.index(False)])}"
-    return None, "holds no numbers"
+    if found := read(values):
+        return found, ""
+    odd = there[good.index(False)]
+    if (hint := odd_number(odd)) and odd.count(".") < 2:  # No date
+        return None, f"holds {odd!r}: {hint}"
+    return None, f"holds words and numbers, such as {shown(odd)}" if any(good) else "holds no numbers"
 
 # %% ../../nbs/02_data/14_outputs.ipynb #09ab0011-1
 def _float(value):  # NaN for a missing value and for a number that is too large
@@ -1129,14 +1143,15 @@ def _float(value):  # NaN for a missing value and for a number that is too large
         return math.nan
 
 
-def _take_scores(records, certain):
+def _take_scores(records, certain, files=()):
     "Turn the other fields of the items into scores, column by column; the rest is named in notes."
     flat = [nested_fields(record.extra) for record in records]
     names = dict.fromkeys(name for row in flat for name in row)
     names = [name for name in names if not any(isinstance(row.get(name), dict) for row in flat)]
     unused, notes = {}, []
     for name in names:
-        numbers, why = _score_column([row.get(name) for row in flat])
+        read = next((file.numbers for file in files if name in file.records[0]), column_numbers)
+        numbers, why = _score_column([row.get(name) for row in flat], read)
         if numbers is None:
             unused.setdefault(why, []).append(name)
             continue
@@ -1190,8 +1205,9 @@ def _format_of(raw, name):
     return name or next(known for known, entry in OUTPUT_FORMATS.items() if any(map(entry.recognise, first)))
 
 
-def _records_of(raw, name, path, columns):
+def _records_of(file, name, path, columns):
     "Checked records that have a text, and notes on the others."
+    raw = file.records
     if columns and OUTPUT_FORMATS[name].items is not _table_items:
         raise ValueError(
             f"{path.name} is read as {name}, whose fields have fixed names: --column is for tables"
@@ -1206,8 +1222,8 @@ def _records_of(raw, name, path, columns):
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
     groups = _in_file(path, _by_system, records)
-    if file_ending(path).startswith((".csv", ".tsv")):
-        _blank_is_missing(groups)
+    if file.separator or file_ending(path) == ".xlsx":
+        _blank_is_missing(records)
     records, notes = _present(records, raw, name, path)
     _in_file(path, _check_ids, records)
     _refuse_unusable(records, path)
@@ -1244,13 +1260,15 @@ def read_outputs(
     >>> read_outputs("replies.jsonl").notes  # doctest: +SKIP
     """
     path = Path(path)
-    raw = _raw_outputs(path, **where)
-    name = _format_of(raw, format)
-    records, notes = _records_of(raw, name, path, columns)
+    files = [_raw_outputs(path, **where)]
+    name = _format_of(files[0].records, format)
+    records, notes = _records_of(files[0], name, path, columns)
     outputs = Outputs(name, records, notes)
     if data:
-        _with_sources(records, _raw_outputs(data))
-    outputs.notes += [*_problem_notes(records), *_end_notes(records), *_take_scores(records, name == "uqlm")]
+        files.insert(0, _raw_outputs(data))
+        _with_sources(records, files[0].records)
+    scores = _take_scores(records, name == "uqlm", files)
+    outputs.notes += [*_problem_notes(records), *_end_notes(records), *scores]
     if outputs.count("samples") and name in ("openai", "vllm", "inspect", "helm", "lighteval"):
         outputs.notes.append(_SEVERAL)
     _note_missing(outputs)

@@ -197,14 +197,21 @@ def replies_in(
     return [_generation_of_response(body) if "output" in body else _generation_of_message(body)]
 
 # %% ../../nbs/02_data/13_replies.ipynb #14ab0015
-def _is_piece(record):
-    return are_objects(record.get("choices")) and "delta" in record["choices"][0]
+def _is_piece(record):  # The piece with the number of tokens has no choice
+    choices = record.get("choices")
+    if choices == []:
+        return record.get("object") == "chat.completion.chunk"
+    return are_objects(choices) and "delta" in choices[0]
+
+
+def _index(choice):
+    return choice.get("index") or 0
 
 
 def _joined(pieces):  # The reply that its pieces make
     whole = {}
     for choice in (choice for piece in pieces for choice in piece["choices"]):
-        kept = whole.setdefault(choice.get("index") or 0, dict(content="", logprobs=[], end=None, refusal=""))
+        kept = whole.setdefault(_index(choice), dict(content="", logprobs=[], end=None, refusal=""))
         delta = choice.get("delta") or {}
         kept["content"] += delta.get("content") or ""
         kept["refusal"] += delta.get("refusal") or ""
@@ -221,6 +228,15 @@ def _joined(pieces):  # The reply that its pieces make
     ]
     return {name: value for piece in pieces for name, value in piece.items()} | dict(choices=choices)
 
+# %% ../../nbs/02_data/13_replies.ipynb #e599916c
+def _begins(piece, ended):  # Whether a piece says more of choices that ended; ended: choice -> whether it has
+    def says(choice):
+        delta = choice.get("delta") or {}
+        opens = delta.get("role") and not (choice.get("finish_reason") or piece.get("usage"))
+        return delta.get("content") or delta.get("refusal") or opens
+
+    return all(ended.values()) and any(_index(choice) in ended for choice in piece["choices"] if says(choice))
+
 
 def joined_pieces(
     records: list,  # Records of a file, as read
@@ -228,11 +244,14 @@ def joined_pieces(
     "Records in which the pieces of each streamed reply are joined."
     streams, found = {}, []
     for record in records:
-        if _is_piece(record):
-            pieces = streams.setdefault(record.get("id"), [])
-            if not pieces:
-                found.append(pieces)
-            pieces.append(record)
-        else:
+        if not _is_piece(record):
             found.append([record])
+            continue
+        pieces, ended = streams.get(record.get("id"), ([], {}))
+        if not pieces or _begins(record, ended):
+            pieces, ended = streams[record.get("id")] = [], {}
+            found.append(pieces)
+        pieces.append(record)
+        for choice in record["choices"]:
+            ended[_index(choice)] = ended.get(_index(choice)) or bool(choice.get("finish_reason"))
     return [(_joined(kept) if _is_piece(kept[0]) else kept[0], len(kept)) for kept in found]

@@ -20,6 +20,7 @@ from uetrust.core.tables import (
     is_missing,
     nested_fields,
     number_or_text,
+    odd_number,
     other_sheets,
     read_table_file,
 )
@@ -153,13 +154,6 @@ def require_columns(
     return names
 
 # %% ../../nbs/09_scoring/13_user_scores.ipynb #7ab2e033-1
-_WRITTEN = {
-    r"[+-]?[\d.,]+\s*%": "a percent sign is not read; write 0.05 or 5 for 5%",
-    r"[+-]?[\d.]+[eE]\+?\d+": "a computer takes this number for infinity",
-    r"[+-]?\d[\d.,' \u00a0\u202f]*": "this may be a decimal comma or a mark between thousands; write 1234.5",
-}
-
-
 def numeric_scores(
     df: pd.DataFrame,  # Columns of scores, indexed by sample
     path,  # File of the table, which the error names
@@ -177,8 +171,5 @@ def numeric_scores(
 
 def _check_marks(scores, path):
     for sample, cell in scores.items():
-        text = cell.strip() if isinstance(cell, str) and number_or_text(cell) == cell else ""
-        if hint := next(
-            (hint for mark, hint in _WRITTEN.items() if re.fullmatch(mark, text, re.ASCII)), None
-        ):
+        if hint := odd_number(cell):
             raise ValueError(f"{Path(path).name}: {scores.name!r} of sample {sample} is {cell!r}: {hint}")
