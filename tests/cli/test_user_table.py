@@ -78,16 +78,64 @@ def test_every_command_reads_every_place(command, place, tmp_path, capsys):
     assert json.loads(found) == json.loads(want)
 
 
-@pytest.mark.parametrize("option", ["--document", "--document"])
-def test_documents_of_two_columns(option, tmp_path, capsys):
+@pytest.mark.parametrize("command", ["prr", "audit"])
+def test_documents_of_two_columns(command, tmp_path, capsys):
     frame = pd.DataFrame(ROWS).assign(a=[i // 6 for i in range(12)], b=[i // 3 % 2 for i in range(12)])
     frame.assign(both=[f"{a}/{b}" for a, b in zip(frame["a"], frame["b"])]).to_csv(
         tmp_path / "x.csv", index=False
     )
-    command = "prr" if option == "--document" else "audit"
-    argv = [command, tmp_path / "x.csv", "--quality", "rouge", "--uncertainty", "u", "v", "--json", option]
-    one, two = (json.loads(call(capsys, *argv, name)[1]) for name in ("both", "a+b"))
-    assert one == two if option == "--document" else one["prr"] == two["prr"]
+    argv = [command, tmp_path / "x.csv", "--quality", "rouge", "--uncertainty", "u", "v", "--json"]
+    one, two = (json.loads(call(capsys, *argv, "--document", name)[1]) for name in ("both", "a+b"))
+    assert one == two if command == "prr" else one["prr"] == two["prr"]
+
+
+IDS = {  # Names that are equal as numbers, or as floating-point numbers
+    "sections": [f"3.{i}" for i in range(1, 31)],
+    "long": [str(1_234_567_890_123_456_000 + i) for i in range(30)],
+}
+
+
+@pytest.mark.parametrize("ids", IDS.values(), ids=IDS)
+def test_documents_found_by_their_name_are_names_and_no_numbers(ids, tmp_path, capsys):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(dict(doc_id=np.repeat(ids, 2), human=rng.random(60), msp=rng.random(60)))
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    assert list(read_scores(tmp_path / "x.csv")["doc_id"]) == list(frame["doc_id"])
+    code, out, _ = call(capsys, "audit", tmp_path / "x.csv", "--brief")
+    assert code == 0 and "60 texts of 30 documents" in out
+
+
+@pytest.mark.parametrize("command", ["prr", "power"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_text_without_a_document_is_named(ending, command, tmp_path, capsys):
+    frame = pd.DataFrame(ROWS).assign(article=[f"a{i // 2}" for i in range(12)])
+    frame.loc[[3, 7], "article"] = None
+    path = tmp_path / f"x.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_json(path, orient="records", lines=True)
+    argv = [command, path, "--quality", "rouge", "--uncertainty", "u", "--document", "article"]
+    code, _, err = call(capsys, *argv)
+    assert code == 2 and f"x.{ending}: document is missing for 2 of 12 items (numbers 4, 8)" in err
+
+
+def test_documents_that_are_texts_and_numbers(tmp_path, capsys):
+    rows = [row | dict(article=i // 2 if i < 6 else f"a{i // 2}") for i, row in enumerate(ROWS)]
+    (tmp_path / "x.json").write_text(json.dumps(rows))
+    named = prr_of(capsys, tmp_path / "x.json", *"--quality rouge --uncertainty u --document article".split())
+    assert np.isfinite(named[0]["se"])
+
+
+def test_a_point_in_a_file_with_decimal_commas_is_refused(tmp_path, capsys):
+    path = tmp_path / "x.csv"
+    path.write_text("id;human;msp\n" + "".join(f"t{i};0,{i + 10};1.00{i}\n" for i in range(9)))
+    code, _, err = call(capsys, "prr", path, "--quality", "human", "--uncertainty", "msp")
+    assert code == 2 and "'msp' holds '1.000', and other columns have a decimal comma" in err
+
+
+def test_a_name_that_is_a_list_is_refused(tmp_path, capsys):
+    (tmp_path / "x.json").write_text(json.dumps([row | dict(id=[i, 0]) for i, row in enumerate(ROWS)]))
+    argv = ["prr", tmp_path / "x.json", "--quality", "rouge", "--uncertainty", "u", "--id", "id"]
+    code, _, err = call(capsys, *argv)
+    assert code == 2 and "'id' of row 1 is [0, 0]; a name is a text or a number" in err
 
 
 def test_yes_and_no_are_told_by_every_command_and_true_is_not(tmp_path, capsys):

@@ -156,6 +156,7 @@ def test_a_given_text_is_asked_for_in_three_ways(monkeypatch, tmp_path, method, 
     [
         (None, "is missing"),
         (np.nan, "is missing"),
+        (" \n", "is empty"),
         (7, "is 7, not a text"),
         ("half \ud83d", "holds half a character"),
     ],
