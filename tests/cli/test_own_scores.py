@@ -1,5 +1,6 @@
 """`uetrust power`, `guarantee` and `dose` on a file, as a user types them."""
 
+import io
 import json
 from dataclasses import is_dataclass
 from types import UnionType
@@ -14,7 +15,7 @@ from tests.helpers.command_runs import APPS
 from uetrust.evaluation.inference.dose import metric_needs, prr_parts
 from uetrust.evaluation.inference.guarantee import expected_guarantee, rejection_guarantee
 from uetrust.evaluation.inference.next_labels import next_labels
-from uetrust.evaluation.inference.power import power_table
+from uetrust.evaluation.inference.power import annotator_table, power_table
 from uetrust.evaluation.prr import prr
 
 
@@ -46,6 +47,22 @@ def test_power_plans_by_document_and_by_annotator(pilot, capsys):
         capsys, "power", pilot, "--annotators", "first", "second", "--uncertainty", "good", "fair"
     )
     assert code == 0 and "To tell good from fair with 80% power takes" in out and "judgements" in out
+
+
+def test_the_plan_by_annotators_is_printed_and_written_too(pilot, capsys, tmp_path):
+    words = ("power", pilot, "--annotators", "first", "second", "--uncertainty", "good", "fair")
+    df, out = pd.read_csv(pilot), tmp_path / "power.csv"
+    rows = pd.DataFrame(json.loads(call(capsys, *words, "--json", "--out", out)[1]))
+    want = annotator_table(df[["first", "second"]], df[["good", "fair"]])
+    assert rows["annotators"].isna().tolist() == [True] * 3 + [False] * 6
+    of_people = rows[rows["annotators"].notna()].reset_index(drop=True)
+    pd.testing.assert_frame_equal(of_people[list(want)], want, check_dtype=False, rtol=0)
+    printed = pd.read_csv(io.StringIO(call(capsys, *words, "--csv")[1]))
+    for table in (printed, pd.read_csv(out)):
+        assert list(table) == list(rows)
+        pd.testing.assert_frame_equal(
+            table.drop(columns="note"), rows.drop(columns="note"), check_dtype=False
+        )
 
 
 def test_a_wanted_power_is_said_and_used(pilot, capsys):
@@ -96,6 +113,12 @@ def test_dose_says_how_good_a_metric_must_be(pilot, capsys):
     rows = json.loads(call(capsys, "dose", pilot, *options, "--json")[1])
     for row in rows:
         assert row["ratio"] * row["truth"] + row["error"] == pytest.approx(row["metric"])
+    df, best = pd.read_csv(pilot), ["good", "fair"]
+    parts = prr_parts(df["human"], df["rouge"], df[best])
+    spread = power_table(df["rouge"], df[best])["unit_sd"].iloc[-1]
+    needs = metric_needs(parts, 300, spread)._asdict()
+    assert all(dict(n=300, **needs).items() <= row.items() for row in rows)
+    assert {"n", *needs} < set(call(capsys, "dose", pilot, *options, "--csv")[1].splitlines()[0].split(","))
 
 
 @pytest.mark.parametrize(
@@ -150,6 +173,17 @@ def test_next_labels_are_drawn_and_their_probabilities_kept(pilot, capsys, tmp_p
     np.testing.assert_allclose(every["probability"], want["probability"])
     code, _, told = call(capsys, "next-labels", pilot, *options[:-4], "--n", 400)
     assert code == 2 and "pilot.csv: 400 texts cannot be drawn: 300 of 300 have no label" in told
+
+
+def test_next_labels_say_what_is_missing(pilot, capsys):
+    df = pd.read_csv(pilot)
+    df["good"], df["rouge"] = df["good"].mask(df.index % 6 == 0), df["rouge"].mask(df.index % 7 == 0)
+    df.assign(human=df["human"].where(df.index % 6 == 1)).to_csv(pilot, index=False)
+    words = ("--metric", "rouge", "--uncertainty", "good", "--n", 5, "--every", "--csv", "--truth", "human")
+    code, out, err = call(capsys, "next-labels", pilot, *words)
+    assert code == 0 and len(out.splitlines()) == 251
+    assert "50 of 300 texts have no uncertainty and cannot be drawn\n" in err
+    assert "rouge is missing for 35 of 250 texts, where its median stands\n" in err
 
 
 UNLIKELY = ("0", "1", "2", "-1", "nan", "inf", "x")  # No probabilities
@@ -341,7 +375,9 @@ def test_malformed_files_are_explained(name, tmp_path, capsys):
         (("--quality", "rouge", "--scale", "judge"), "COLUMN=LOWEST:HIGHEST"),
         (("--quality", "rouge", "--scale", "rouge=0:.1"), "off its scale"),
         (("--quality", "rouge", "--max-rejection", "2"), "--max-rejection"),
-        (("--quality", "rouge", "--scale", "jugde=1:2"), "jugde"),
+        (("--quality", "rouge", "--scale", "jugde=1:2"), "scale names ['jugde'], but quality is ['rouge']"),
+        (("--quality", "rouge", "--compat", "he2024", "--ties", "best"), "--ties: he2024 has its own order"),
+        (("--quality", "rouge", "--compat", "he2024", "--ties", "average"), "--ties: he2024 has its own"),
     ],
 )
 def test_wrong_options_are_explained(scores, tmp_path, capsys, argv, says):

@@ -95,3 +95,13 @@ def test_a_group_is_no_document_where_a_command_has_groups(claims, capsys):
     options = "--quality", "right", "--uncertainty", "msp"
     for word in ("--group", "--groups"):
         assert f"{word}. Use --document." in call(capsys, "prr", claims, *options, word, "system")[2]
+
+
+@pytest.mark.parametrize("words, names", [((), "row 4, row 6"), (("--id", "claim"), "claim 3, claim 5")])
+def test_claims_without_a_text_are_named_with_their_column(claims, capsys, words, names):
+    df = pd.read_csv(claims)
+    df.loc[[3, 5], "article"] = None
+    df.to_csv(claims, index=False)
+    code, _, err = call(capsys, "refine", claims, *ASK, *words)
+    said = f"claims.csv: column 'article' is empty for 2 of {len(df)} claims: {names}. Name the text of each"
+    assert code == 2 and said in err

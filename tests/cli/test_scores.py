@@ -2,9 +2,14 @@
 
 import json
 
+import pandas as pd
+import pytest
+
+from tests.helpers.command_runs import write_summaries
 from tests.helpers.outputs import FOLDER
 from tests.helpers.reply_files import explained
 from uetrust.cli.cli import main
+from uetrust.report.cards import list_scores
 
 
 def test_named_methods_of_a_file_are_computed_and_no_others(replies, capsys):
@@ -60,3 +65,53 @@ def test_columns_of_any_name_reach_the_scores(tmp_path, capsys):
     options = ["--column", "text=Antwort", "--column", "source=Frage", "--method", "output_length", "--json"]
     assert main(["score", str(file), *options]) == 0
     assert [row["output_length"] for row in json.loads(capsys.readouterr().out)["scores"]] == [3, 1]
+
+
+@pytest.fixture
+def small(tmp_path):
+    "Three texts with a probability below 10 decimals"
+    rows = [dict(id=i, text=f"word {i} here", seq_prob=3.3e-12 * (i + 1)) for i in range(3)]
+    (tmp_path / "small.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return tmp_path / "small.jsonl"
+
+
+def test_json_has_every_digit_of_a_number(small, capsys):
+    assert main(["score", str(small), "--method", "output_length", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["scores"]
+    assert [row["seq_prob"] for row in rows] == [3.3e-12 * (i + 1) for i in range(3)]
+
+
+def test_a_column_without_a_meaning_is_refused(small, capsys):
+    for typed in ("text", "text=", "=text"):
+        assert main(["score", str(small), "--column", typed, "--method", "output_length"]) == 2
+        assert f"--column is written MEANING=NAME, got {typed!r}" in capsys.readouterr().err
+
+
+def test_explain_lists_the_named_methods_and_refuses_what_it_ignores(small, capsys):
+    assert list(explained(capsys, small, "--method", "msp", "lex_sim")) == ["msp", "lex_sim"]
+    for name in ("rouge_l", "mps"):
+        assert main(["score", str(small), "--explain", "--method", name]) == 2
+        assert name in capsys.readouterr().err
+    for line in ("--claims no.csv", "--unit word", "--pool sum", "--metric rouge_l", "--tokenizer unicode"):
+        assert main(["score", str(small), "--explain", *line.split()]) == 2
+        err = capsys.readouterr().err
+        assert f"{line.split()[0]}: --explain lists what methods lack of whole texts" in err
+
+
+@pytest.mark.parametrize("command, name, kind", [("methods", "msp", "ue"), ("metrics", "rouge_l", "nlg")])
+def test_one_score_is_printed_and_written_as_a_row(tmp_path, capsys, command, name, kind):
+    out = tmp_path / "card.csv"
+    (want,) = list_scores(kind=kind).query("name == @name").to_dict("records")
+    assert main([command, name, "--json", "--out", str(out)]) == 0
+    assert json.loads(capsys.readouterr().out) == [want]
+    assert pd.read_csv(out, keep_default_na=False).to_dict("records") == [want]
+    assert main([command, name, "--csv"]) == 0
+    assert capsys.readouterr().out == out.read_text()
+    assert main([command, name]) == 0 and capsys.readouterr().out.startswith(f"# {name}\n")
+
+
+def test_a_dry_run_of_a_judge_leaves_no_file(tmp_path, capsys):
+    write_summaries(tmp_path, "mine.jsonl")
+    ask = ["judge", str(tmp_path / "mine.jsonl"), "--endpoint", "http://127.0.0.1:9/v1", "--model", "m"]
+    assert main([*ask, "--dry-run"]) == 0 and "cached 0" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.jsonl"]

@@ -75,13 +75,15 @@ def test_generate_asks_a_server_and_a_dry_run_asks_nobody(tmp_path, capsys, serv
     endpoint = f"http://127.0.0.1:{server.server_port}/v1"
     ask = ["generate", str(tmp_path / "bank"), *options, "--endpoint", endpoint]
     assert main([*ask, "--dry-run"]) == 0
-    assert not server.calls
+    assert not server.calls and not list(tmp_path.iterdir())
     assert "requests 4; cached 0" in capsys.readouterr().out
     assert main(ask) == 0
     assert "8 texts of 2 sources by toy" in capsys.readouterr().out
     sent = len(server.calls)
     assert main(ask) == 0
     assert len(server.calls) == sent == 4
+    assert main([*ask, "--dry-run"]) == 0
+    assert "requests 4; cached 4" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("typed, asked", [(["--logprobs", "3"], 3), (["--logprobs"], 5), ([], None)])

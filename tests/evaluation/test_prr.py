@@ -498,6 +498,12 @@ def test_sentinel_off_its_scale_names_the_samples():
         prr_table(quality, quality.rename(columns={"judge": "u"}), scale={"judge": (1, 10)})
 
 
+def test_a_scale_of_no_metric_is_named():
+    quality = pd.DataFrame({"judge": [8.0, 1, 9]}, index=["x", "y", "z"])
+    with pytest.raises(ValueError, match=r"scale names \['jugde'\], but quality is \['judge'\]"):
+        prr_table(quality, quality.rename(columns={"judge": "u"}), scale={"jugde": (1, 10)})
+
+
 @pytest.mark.parametrize(
     "options,message",
     [
@@ -505,6 +511,7 @@ def test_sentinel_off_its_scale_names_the_samples():
         (dict(ties="random"), "ties must be one of"),
         (dict(max_rejection=0), "max_rejection must lie"),
         (dict(compat="he2023"), "compat must be"),
+        (dict(compat="he2024", ties="best"), "compat='he2024' has its own order of ties: leave out ties"),
         (dict(document=[1, 1, 2, 2]), "at least 3"),
         (dict(document=[1, 2]), "one name per item"),
     ],

@@ -90,6 +90,12 @@ def test_the_list_says_what_was_fetched(cache, capsys):
     assert (listed()["smollm2"]["licence"], listed()["smollm2"]["megabytes"]) == ("Apache-2.0", 93)
 
 
+@pytest.mark.parametrize("option", [["--json"], ["--csv"], ["--out", "list.csv"]])
+def test_fetching_prints_no_table(cache, capsys, option):
+    assert main(["models", "get", "tiny", *option]) == 2 and not cache.exists()
+    assert f"{option[0]}: it goes with the list of all models, `uetrust models`" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["tiny.gguf", "llm_tiny-0.1-py3-none-any.whl"])
 def test_without_a_network_the_file_or_its_wheel_is_named(cache, shelf, capsys, monkeypatch, name):
     monkeypatch.setenv("UETRUST_OFFLINE", "1")

@@ -246,6 +246,19 @@ def test_claims_of_a_file_without_tokens_are_scored_by_its_samples(replies, caps
     assert table["claim_content_words"].tolist() == [1, 2] and "by their tokens" not in said
 
 
+def test_documents_that_a_table_holds_as_floats_are_whole_numbers(replies, capsys):
+    claims = replies.with_name("claims.parquet")
+    pd.DataFrame(dict(document=[1.0, 2.0], claim="It rained.")).to_parquet(claims)
+    rows = [dict(id=i, text="It rained.", tokens=["It", " rained."], logprobs=[-1, -2]) for i in range(3)]
+    replies.write_text("\n".join(map(json.dumps, rows)))
+    ask = ["score", str(replies), "--method", "msp", "--claims", str(claims)]
+    assert main([*ask, "--csv"]) == 0
+    assert [line.split(",")[0] for line in capsys.readouterr().out.splitlines()[1:]] == ["1", "2"]
+    pd.DataFrame(dict(document=[1.0, None, 5], claim="It rained.")).to_parquet(claims)
+    assert main(ask) == 2
+    assert "2 documents of the claims are no text of the file: nan, 5. " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

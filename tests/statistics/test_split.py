@@ -1,6 +1,7 @@
 """Claims of texts by a model behind a server, through the command that users type."""
 
 import json
+import os
 
 import pandas as pd
 import pytest
@@ -59,6 +60,26 @@ def test_a_dry_run_asks_nothing(replies, capsys):
     command = ["split", str(replies), "--endpoint", "http://127.0.0.1:9/v1", "--model", "m", "--dry-run"]
     assert main(command) == 0
     assert "requests 3" in capsys.readouterr().out
+    assert os.listdir(replies.parent) == [replies.name]  # Not even an empty file of replies
+
+
+def chat_reply(name, content, **said):
+    choice = dict(index=0, message=dict(role="assistant", content=content, **said), finish_reason="stop")
+    body = dict(object="chat.completion", choices=[choice])
+    return dict(custom_id=name, response=dict(status_code=200, body=body))
+
+
+@pytest.mark.parametrize("options", [[], ["--csv"], ["--dry-run"]])
+def test_texts_that_are_not_split_are_named(replies, capsys, options):
+    refused = chat_reply("b", None, refusal="I cannot.")
+    lost = dict(custom_id="c", response=dict(status_code=500, body={}), error=dict(message="overloaded"))
+    rows = [chat_reply("a", "It rained."), refused, lost]
+    replies.write_text("\n".join(map(json.dumps, rows)))
+    with judge_server("It rained.") as url:
+        assert main(["split", str(replies), "--endpoint", f"{url}/v1", "--model", "m", *options]) == 0
+    said = capsys.readouterr()
+    assert "note: 2 of 3 records left out: 1 refusal ('b'), 1 failed request ('c')\n" in said.err
+    assert "note" not in said.out
 
 
 @pytest.mark.parametrize(

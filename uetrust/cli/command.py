@@ -7,11 +7,12 @@ __all__ = ['HELP_GROUPS', 'APP', 'BANK', 'EXAMPLES', 'SEVERAL', 'Names', 'Column
            'Column', 'Name', 'ModelName', 'Text', 'Url', 'Texts', 'File', 'Folder', 'Integer', 'Count', 'Whole',
            'Probability', 'Share', 'Majority', 'Positive', 'Finite', 'AS_TEXT', 'FIRST_SHEET', 'FREE', 'Debug',
            'Resume', 'ONE_DEVICE', 'ANYWHERE', 'WRITTEN', 'KINDS_OF_SCORES', 'document', 'command', 'options', 'Output',
-           'print_table', 'printed_for_programs', 'Sheet', 'Price', 'endpoint_of', 'print_estimate', 'print_spending',
-           'Device', 'Placement', 'refuse_typed', 'load_placed', 'check_out', 'require_checkout', 'check_folder',
-           'write_out', 'run_app']
+           'print_table', 'json_rows', 'printed_for_programs', 'Sheet', 'Price', 'endpoint_of', 'print_estimate',
+           'kept_replies', 'print_spending', 'Device', 'Placement', 'refuse_typed', 'load_placed', 'check_out',
+           'require_checkout', 'check_folder', 'write_out', 'run_app']
 
 # %% ../../nbs/13_cli/03_command.ipynb #c49f269b
+import json
 import math
 import os
 import re
@@ -19,7 +20,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from inspect import Parameter as Argument
@@ -308,12 +309,23 @@ def print_table(
     from uetrust.core.terminal import table_text, terminal_width
 
     if output.json:
-        text = df.to_json(orient="records", indent=1, force_ascii=False)
+        text = json.dumps(json_rows(df), indent=1, ensure_ascii=False)
         print(re.sub(r"[^\n\x20-\x7e\u00a0-\u2029\u202f-\u2065\u206a-\U0010ffff]", _json_escape, text))
     elif output.csv:
         _print_exactly(csv_text(df))
     else:
         print(printable(table_text(df, digits, terminal_width())))
+
+# %% ../../nbs/13_cli/03_command.ipynb #1eddbc5d
+def json_rows(
+    df,  # pandas.DataFrame
+) -> list:  # A dictionary for each row
+    "Rows of a table for JSON, with every digit of their numbers; missing and infinite numbers become None."
+    rows = json.loads(df.to_json(orient="records"))
+    for name, values in df.select_dtypes("floating").items():  # pandas writes 10 decimals
+        for row, value in zip(rows, values.tolist()):
+            row[name] = value if math.isfinite(value) else None
+    return rows
 
 # %% ../../nbs/13_cli/03_command.ipynb #2f7fae27-2
 def _json_escape(found):
@@ -384,6 +396,15 @@ def print_estimate(
     "Print what requests would cost, on one line."
     print("; ".join(f"{name} {value}" for name, value in estimate.items()))
 
+# %% ../../nbs/13_cli/03_command.ipynb #b8e97739
+def kept_replies(
+    path,  # SQLite file of stored replies
+):  # Opened `ReplyCache`, or a context with None where there is no file
+    "Stored replies for an estimate, which makes no file where there is none."
+    from uetrust.generation.endpoint import ReplyCache
+
+    return ReplyCache(path) if Path(path).exists() else nullcontext()
+
 # %% ../../nbs/13_cli/03_command.ipynb #7787a248-3
 def print_spending(
     server,  # Endpoint with its prices
@@ -424,11 +445,12 @@ ONE_DEVICE, ANYWHERE = Device(), Placement()
 
 
 def refuse_typed(
-    values: dict,  # Name of an option -> its value; None or '' where it was not typed
+    values: dict,  # Name of an option -> its value; None, False, '' or () where it was not typed
     why: str,  # Why they have no effect, and what would work
 ):
     "Raise a `ValueError` when an option was typed that would have no effect."
-    typed = [f"--{name.replace('_', '-')}" for name, value in values.items() if value not in (None, "")]
+    given = [name for name, value in values.items() if not (value is False or value in (None, "", ()))]
+    typed = [f"--{name.replace('_', '-')}" for name in given]
     if typed:
         raise ValueError(f"{' '.join(typed)}: {why}")
 

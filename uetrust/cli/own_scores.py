@@ -33,6 +33,7 @@ from uetrust.cli.command import (
     command,
     print_table,
     printed_for_programs,
+    refuse_typed,
     write_out,
 )
 
@@ -42,6 +43,12 @@ def _print_notes(found):  # Lines on how columns were read, and which were recog
         from uetrust.core.checks import printable
 
         print(printable("\n".join(found)), file=sys.stderr)
+
+
+def _tie_rule(ties, compat):  # 'average' unless typed
+    if compat:
+        refuse_typed(dict(ties=ties), f"{compat} has its own order of ties; leave this out")
+    return ties or "average"
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #e8218a41
 @command(
@@ -65,9 +72,9 @@ def prr_command(
     scale: Scales = (),  # Declared scales of quality columns; a value outside its scale is an error
     # 'mean' of mean risks as in the published tables, 'sum' as in Eq. 3
     area: Literal["mean", "sum"] = "mean",
-    ties: Literal["average", "input", "best", "worst"] = "average",  # How equal uncertainties are ordered
+    ties: Literal["average", "input", "best", "worst"] | None = None,  # Order of ties; average if left out
     max_rejection: Share = 1.0,  # Reject at most this share
-    compat: Name | None = None,  # Values by another definition: he2024, lm_polygraph_50, ...
+    compat: Name | None = None,  # Values by another definition, also of ties: he2024, lm_polygraph_50, ...
     adjust: Literal["holm", "bh"] = "holm",  # How q corrects p for the number of cells
     out: File | None = None,  # .parquet or .csv file for the table
     at: Sheet = FIRST_SHEET,
@@ -77,9 +84,9 @@ def prr_command(
     from uetrust.cli.user_table import user_table
 
     check_out(out)
-    columns = dict(quality=quality, uncertainty=uncertainty, confidence=confidence, id_col=id)
-    options = dict(area=area, ties=ties, max_rejection=max_rejection, compat=compat, adjust=adjust)
-    table, notes = user_table(file, document=document, scale=scale, where=asdict(at), **columns, **options)
+    given = dict(quality=quality, uncertainty=uncertainty, confidence=confidence, id_col=id, compat=compat)
+    options = dict(area=area, ties=_tie_rule(ties, compat), max_rejection=max_rejection, adjust=adjust)
+    table, notes = user_table(file, document=document, scale=scale, where=asdict(at), **given, **options)
     _print_notes(notes)
     write_out(table, out)
     print_table(table, output)
@@ -220,14 +227,16 @@ def power_command(
     truth = df[quality] if quality else judged.mean(axis=1, skipna=False)
     table = _of_file(file, power_table, truth, unsure, documents, power, level)
     people = [_of_file(file, annotator_table, judged, unsure, documents, power, level)] if annotators else []
-    write_out(table, out)
-    _print_power(table, people, power, output)
+    _print_power(table, people, power, out, output)
 
 # %% ../../nbs/13_cli/04_own_scores.ipynb #a03e8f4f
-def _print_power(table, people, power, output):  # Sentences, texts needed, and annotators of each text
+def _print_power(table, people, power, out, output):  # For programs one table of texts and of annotators
+    import pandas as pd
+
     from uetrust.evaluation.inference.power import power_sentence
 
-    if printed_for_programs(table, output):
+    write_out(both := pd.concat([table, *people]), out)
+    if printed_for_programs(both, output):
         return
     for _, row in table.iterrows():
         print(power_sentence(row, power))
@@ -332,8 +341,8 @@ def dose_command(
     best = list(_of_file(file, two_best, parts)["method"])
     spread = _of_file(file, power_table, df[metric], unsure[best])["unit_sd"].iloc[-1]
     needs = metric_needs(parts, texts or parts.n, spread, target)
-    write_out(parts.methods, out)
-    if printed_for_programs(parts.methods, output):
+    write_out(table := parts.methods.assign(n=parts.n, **needs._asdict()), out)
+    if printed_for_programs(table, output):
         return
     print(f"{needs_sentence(needs, metric)}\n")
     print_table(parts.methods, output)
@@ -363,11 +372,12 @@ def next_labels_command(
     output: Output = AS_TEXT,
 ):
     "Texts that people should label next, with the probabilities that intervals need."
-    from uetrust.evaluation.inference.next_labels import next_labels
+    from uetrust.evaluation.inference.next_labels import missing_scores, next_labels
 
     check_out(out)
     given = [name for name in (truth, probability) if name]
     df, unsure, _ = _named_columns(file, id, at, [*metric, *given], uncertainty, confidence)
+    _print_notes(missing_scores(df[list(metric)], unsure))
     known, drawn = (df[name] if name else None for name in (truth, probability))
     inputs = df[list(metric)], unsure, n, known, drawn, seed
     table = _of_file(file, next_labels, *inputs).rename_axis("text").reset_index()
@@ -385,7 +395,17 @@ class _ReadClaims(NamedTuple):
         column = self.df[self.named[use]].astype(object)
         return column.where(column.notna() & (column != ""), None).to_numpy()
 
+    def documents(self):
+        from uetrust.core.checks import preview
 
+        names = self.names("document")
+        if empty := [name for name, text in zip(self.df.index, names) if text is None]:
+            claims = f"{len(empty)} of {len(names)} claims: {preview(empty)}"
+            what = f"column {self.named['document']!r} is empty for {claims}"
+            raise ValueError(f"{what}. Name the text of each, or leave these claims out")
+        return names
+
+# %% ../../nbs/13_cli/04_own_scores.ipynb #73367ded
 def _text_column(df, given):  # Column with the words of claims, if one is named or called so
     from uetrust.core.roles import plain_name
     from uetrust.scoring.columns import UNIT_NAMES
@@ -468,7 +488,7 @@ def _refined(read, file, alpha, delta):  # What stays, and texts by the method t
     from uetrust.report.refined import refined_texts
 
     groups = read.names("group") if read.named["group"] else None
-    inputs = read.right, read.unsure, read.names("document"), alpha, delta, groups
+    inputs = read.right, read.unsure, _of_file(file, read.documents), alpha, delta, groups
     found = _of_file(file, refine_claims, *inputs)
     if read.named["text"] is None:
         return found, []

@@ -7,7 +7,6 @@ __all__ = ['Plugins', 'FORMAT_NAMES', 'WHOLE_TEXTS', 'BANK_SCORES', 'FAMILIES', 
            'metrics_command', 'Units', 'score_command', 'judge_command', 'split_command']
 
 # %% ../../nbs/13_cli/08_scores.ipynb #b8986ade
-import json
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,11 +36,14 @@ from uetrust.cli.command import (
     check_out,
     command,
     endpoint_of,
+    json_rows,
+    kept_replies,
     options,
     print_estimate,
     print_spending,
     print_table,
     printed_for_programs,
+    refuse_typed,
     write_out,
 )
 
@@ -69,11 +71,13 @@ def _print_cards(name, kind, columns, plugin, out, output):
     reg = load_scores()
     if name:
         _require_score(name, kind)
-        print(score_card(name, reg))
-        return False
-    table = list_scores(reg, kind)
+    table = list_scores(reg, reg[name].kind if name else kind)
+    table = table[table["name"] == name] if name else table
     write_out(table, out)
     if printed_for_programs(table, output):
+        return False
+    if name:
+        print(score_card(name, reg))
         return False
     print_table(table[columns], output)
     return True
@@ -193,7 +197,7 @@ def score_command(
     given = _read_bank(file, data) if _is_bank(file) else _read_file(file, format, column, data, place)
     computed = dict(metric_dtype=" ".join(dtype), errors="raise" if debug else "note", progress=True)
     if explain:
-        return _explain(given, models, out, output)
+        return _explain(given, names, models, out, output, units, dtype=dtype, tokenizer=tokenizer)
     if units != WHOLE_TEXTS:
         return _show_units(given, units, names, models, out, output, not model, **computed)
     scores = _compute_scores(given.texts, names, models, tokenizer, **computed)
@@ -225,11 +229,18 @@ def _read_bank(folder, data):
     return _Given(texts, str(folder), out=folder / BANK_SCORES)
 
 
+def _meaning_and_name(pair):
+    meaning, _, name = pair.partition("=")
+    if not (meaning and name):
+        raise ValueError(f"--column is written MEANING=NAME, got {pair!r}")
+    return meaning, name
+
+
 def _read_file(file, format, column, data, place):
     from uetrust.data.outputs import read_outputs
     from uetrust.scoring.files import FileTexts
 
-    columns = dict(pair.partition("=")[::2] for pair in column)
+    columns = dict(_meaning_and_name(pair) for pair in column)
     outputs = read_outputs(file, format, columns, data, **asdict(place))
     return _Given(FileTexts(outputs), f"{file} (read as {outputs.format})", notes=outputs.absent)
 
@@ -259,8 +270,7 @@ def _printed_with_notes(scores, notes, output):
     if output.json:
         from uetrust.core.checks import json_text
 
-        records = json.loads(scores.to_json(orient="records"))
-        print(json_text(dict(notes=notes, scores=records)))
+        print(json_text(dict(notes=notes, scores=json_rows(scores))))
     elif output.csv:
         print_table(scores, output)
     else:
@@ -367,10 +377,14 @@ def _score_models(model, metrics):
     return shipped if metrics else {group: shipped[group] for group in few if group in shipped}
 
 
-def _explain(given, models, out, output):
+def _explain(given, names, models, out, output, units, **ignored):  # The last have no effect here
     from uetrust.scoring.score import explain_texts
 
-    table = explain_texts(given.texts, models)
+    default = dict(dtype=("float32",), tokenizer="rouge", **asdict(WHOLE_TEXTS))
+    typed = {name: value for name, value in (ignored | asdict(units)).items() if value != default[name]}
+    typed |= dict(metric=names["metrics"])
+    refuse_typed(typed, "--explain lists what methods lack of whole texts; leave this out")
+    table = explain_texts(given.texts, models, names["methods"])
     write_out(table, out)
     print_table(table, output)
     notes = [] if given.is_bank else [*given.texts.outputs.notes, *given.notes]
@@ -593,10 +607,10 @@ def _print_cut(cut, total):
 
 
 def _estimate_judge(server, questions, replies):
-    from uetrust.generation.endpoint import ReplyCache, estimate_request_cost
+    from uetrust.generation.endpoint import estimate_request_cost
     from uetrust.statistics.judges import judge_requests
 
-    with ReplyCache(replies) as cache:
+    with kept_replies(replies) as cache:
         requests = [
             request
             for wording in questions.wordings
@@ -641,7 +655,9 @@ def split_command(
 
     check_out(out)
     server = endpoint_of(endpoint, model, revision, price, chat=not completions)
-    texts = {record.id: record.text.text for record in read_outputs(file).records}
+    outputs = read_outputs(file)
+    texts = {record.id: record.text.text for record in outputs.records}
+    _print_lines([f"note: {note}" for note in outputs.notes], sys.stderr)
     replies = cache or f"{file}.replies.sqlite"
     if price.dry_run:
         return _estimate_split(server, texts, replies)
@@ -653,10 +669,10 @@ def split_command(
 
 # %% ../../nbs/13_cli/08_scores.ipynb #aca2ddc9
 def _estimate_split(server, texts, replies):
-    from uetrust.generation.endpoint import ReplyCache, estimate_request_cost
+    from uetrust.generation.endpoint import estimate_request_cost
     from uetrust.statistics.split import split_requests
 
-    with ReplyCache(replies) as cache:
+    with kept_replies(replies) as cache:
         print_estimate(estimate_request_cost(server, split_requests(server, texts)[0], cache))
 
 

@@ -36,6 +36,7 @@ from uetrust.cli.command import (
     check_folder,
     command,
     endpoint_of,
+    kept_replies,
     load_placed,
     options,
     print_estimate,
@@ -204,9 +205,9 @@ def _replies_of(folder):
 
 def _print_generation_estimate(folder, rows, settings, server):
     if server:
-        from uetrust.generation.endpoint import ReplyCache, estimate_cost
+        from uetrust.generation.endpoint import estimate_cost
 
-        with ReplyCache(_replies_of(folder)) as cache:
+        with kept_replies(_replies_of(folder)) as cache:
             return print_estimate(estimate_cost(server, rows, settings, cache))
     texts = f"{len(rows)} sources, {sum(settings.texts.values())} texts each"
     print(f"{texts}, at most {settings.max_new_tokens} tokens a text; a checkpoint costs nothing")

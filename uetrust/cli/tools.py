@@ -148,7 +148,7 @@ def models_command(
         check_out(out)
         write_out(models := _named_models(), out)
         return print_table(models, output)
-    refuse_typed(dict(out=out), "it goes with the list of all models, `uetrust models`")
+    refuse_typed(dict(out=out, **asdict(output)), "it goes with the list of all models, `uetrust models`")
     if name is None:
         raise ValueError(f"uetrust models get needs a name; there are {', '.join(NAMED_CHECKPOINTS)}")
     there = converted_folder(name)

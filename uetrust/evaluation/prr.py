@@ -82,6 +82,8 @@ def _aligned(quality, uncertainty, scales=None):  # Two frames with the same sam
             f"quality must be finite, found infinity in {found}. A score that does not exist is NaN"
         )
     quality, uncertainty = align_samples(quality, uncertainty)
+    if others := [name for name in scales or {} if name not in quality]:
+        raise ValueError(f"scale names {others}, but quality is {list(quality)}")
     for metric, (lo, hi) in (scales or {}).items():
         check_scale(quality[metric], lo, hi)
     return quality, uncertainty
@@ -243,6 +245,8 @@ def _all_fields(quality, uncertainty, documents, compat, options):  # Every fiel
 
 def _options(area, ties, max_rejection, compat):  # Definition that `compat` names; options of cells
     compat = None if compat is None else definition_of(compat)
+    if compat and ties not in ("average", "input"):
+        raise ValueError(f"compat={compat.name!r} has its own order of ties: leave out ties")
     if compat and compat.name != "he2024":
         if (area, max_rejection) != ("mean", 1.0):
             raise ValueError(f"compat={compat.name!r} has its own area: leave out area and max_rejection")

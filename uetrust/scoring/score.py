@@ -178,11 +178,11 @@ def score_texts(
 def explain_texts(
     texts: TextsToScore,  # `BankTexts` or `FileTexts`
     models: dict = None,  # Models, in the form that `compute_metrics` accepts
+    methods=None,  # Names of uncertainty methods, or 'all'; all where none is given
 ) -> pd.DataFrame:  # method, possible (texts it can be computed for), missing, remedy
-    "For every method: how many texts it can be computed for, what is missing and how to obtain it."
-    reg, groups = load_scores(), texts.available(usable_models(models))
-    rows = []
-    for name in reg.of("ue"):
+    "For each method: how many texts it can be computed for, what is missing and how to obtain it."
+    groups, rows = texts.available(usable_models(models)), []
+    for name in _selected(methods, None, None)[0]:
         needs = sorted(statistics_needed([name]))
         n = sum(size for here, size in groups if set(needs) <= here)
         absent = [need for need in needs if not all(need in here for here, _ in groups)]

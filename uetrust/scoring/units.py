@@ -157,12 +157,16 @@ def _units_of(text, unit, claims):  # `TextUnit`s of a text, and why they have n
     return found, "they share no word with their text"
 
 # %% ../../nbs/09_scoring/14_units.ipynb #1e520019
+def _text_name(cell):  # A table with a missing number holds 7 as 7.0
+    return str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell)
+
+
 def _claims_by_text(claims, texts):
     "Document -> rows of its claims; every claim has a text that the file holds."
     key = next((name for name in ("document", "id", "sample") if name in claims), None)
     if key is None or "claim" not in claims:
         raise ValueError(f"claims need the columns document and claim, found {preview(claims.columns)}")
-    names = claims[key].astype(str)
+    names = claims[key].map(_text_name)
     if unknown := [name for name in names.unique() if name not in texts]:
         raise ValueError(
             f"{len(unknown)} documents of the claims are no text of the file: {preview(unknown)}. "

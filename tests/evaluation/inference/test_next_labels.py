@@ -5,7 +5,7 @@ import pytest
 
 from tests.helpers.few_labels import labels_of
 from uetrust import prr, prr_from_labels
-from uetrust.evaluation.inference.next_labels import inclusion_probabilities, next_labels
+from uetrust.evaluation.inference.next_labels import inclusion_probabilities, missing_scores, next_labels
 
 
 def test_next_labels_draws_what_matters(texts):
@@ -49,3 +49,24 @@ def test_a_method_that_orders_as_the_metric_does_leaves_nothing_to_choose_by(tex
 def test_a_size_that_is_no_number_is_refused():
     with pytest.raises(ValueError, match="sizes must be positive numbers"):
         inclusion_probabilities(np.array([1.0, np.nan]), 1)
+
+
+def test_scores_that_are_missing_are_counted(texts):
+    metrics, unsure = texts[["close"]].copy(), texts["unsure"].copy()
+    assert missing_scores(metrics, unsure) == []
+    unsure.iloc[:10], metrics.iloc[5:16] = np.nan, np.nan
+    assert missing_scores(metrics.assign(none=np.nan), unsure) == [
+        "10 of 600 texts have no uncertainty and cannot be drawn",
+        "close is missing for 6 of 590 texts, where its median stands",
+        "none is missing for 590 of 590 texts, and is left out",
+    ]
+
+
+def test_a_label_that_is_empty_needs_no_uncertainty(texts):
+    metrics, unsure, labels = texts[["close"]], texts["unsure"].copy(), texts["truth"].copy()
+    unsure.iloc[:10], labels.iloc[:100] = np.nan, np.nan
+    found = next_labels(metrics, unsure, 40, labels)
+    assert len(found) == 590 and found["next"].sum() == 40 and not found["next"].iloc[90:].any()
+    labels.iloc[3] = 1
+    with pytest.raises(ValueError, match=f"without an uncertainty score: {texts.index[3]}$"):
+        next_labels(metrics, unsure, 40, labels)

@@ -431,6 +431,11 @@ def _uncertainty_frame(uncertainties):  # Frame with one column for each uncerta
 FENCE = 3  # Interquartile ranges beyond the quartiles, where a metric is cut off
 
 
+def _gap_note(name, count, n):
+    what = "where its median stands" if count < n else "and is left out"
+    return f"{name} is missing for {count} of {n} texts, {what}"
+
+
 def complete_metrics(
     metrics: pd.DataFrame,  # One row per sample, or None
     index: pd.Index,  # Samples that need a value
@@ -443,7 +448,7 @@ def complete_metrics(
         raise ValueError(f"metrics lack {len(missing)} of {len(index)} texts: {preview(missing)}")
     metrics = metrics.reindex(index).replace([np.inf, -np.inf], np.nan)
     gaps, (low, high) = metrics.isna().sum(), metrics.quantile([0.25, 0.75]).to_numpy()
-    notes = [f"{name} is missing for {count} of {len(index)} texts" for name, count in gaps.items() if count]
+    notes = [_gap_note(name, count, len(index)) for name, count in gaps.items() if count]
     reach = np.where(high > low, FENCE * (high - low), np.inf)
     metrics = metrics.clip(low - reach, high + reach, axis=1)
     return metrics.fillna(metrics.median()).dropna(axis=1), notes
