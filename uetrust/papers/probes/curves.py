@@ -198,8 +198,8 @@ def quick_never_some(
     by_method = found.groupby("method")["labels"]
     enough, tried = by_method.agg(lambda labels: int(np.isfinite(labels).sum())), by_method.size()
     quick = list(tried.index[by_method.max() <= few])
-    once = " (tried on 1 generator)"
-    never = [name + once * (tried[name] == 1 < tried.max()) for name in tried.index[enough == 0]]
+    once = set(tried.index[tried == 1]) if tried.max() > 1 else set()
+    never = [name + " (tried on 1 generator)" * (name in once) for name in tried.index[enough == 0]]
     others = [name for name in tried.index[enough > 0] if name not in quick]
     return quick, never, [f"{name} on {enough[name]} of {tried[name]} generators" for name in others]
 
