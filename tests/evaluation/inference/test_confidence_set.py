@@ -13,6 +13,7 @@ from uetrust.evaluation.inference.confidence_set import (
     _simulated_levels,
     confidence_set,
     sets_facts,
+    winner_sentences,
     winners_table,
 )
 from uetrust.evaluation.prr import prr, prr_difference
@@ -96,3 +97,13 @@ def test_the_summary_counts_the_rankings_that_keep_their_winner():
     rows = dict(name=list("aabbcc"), n=[300, 2000] * 3, methods=7, winner=winner, in_set=3)
     facts = sets_facts(pd.DataFrame(rows))
     assert (facts.same, facts.rankings) == (2, 3)
+
+
+def test_a_sentence_says_from_how_many_others_the_winner_is_distinguished():
+    row = dict(
+        name="ne-en", n=9000, methods=7, winner="msp", prr=0.5, lo=0.4, hi=0.6, shrunken=0.4, held_out=0.3
+    )
+    alone, tied = winner_sentences(pd.DataFrame([row | dict(in_set=1), row | dict(in_set=3)]))
+    assert "The texts distinguish all 6 others from it." in alone and "cannot" not in alone
+    assert "The texts cannot distinguish 2 of the 6 others from it." in tied
+    assert alone.startswith("On ne-en with 9,000 texts msp is first, with a PRR of 0.500 [0.400, 0.600].")

@@ -8,6 +8,7 @@ import pytest
 
 from uetrust.evaluation.inference.generalisability import (
     _levels_needed,
+    _needed_words,
     article_blocks,
     bootstrap_reliability,
     generalisability_sentence,
@@ -69,7 +70,12 @@ def test_the_levels_needed_are_the_first_that_reach_the_target():
     rows = needed_table(table, dict(texts=10, metrics=8)).set_index("facet")
     assert rows.loc["texts", "with_one_other"] == inf and rows.loc["metrics", "with_others_observed"] < 8
     sentence = generalisability_sentence(table, dict(texts=10, metrics=8), 40, "An example")
-    assert "no number texts" in sentence and "differs by metrics" in sentence and "40 methods" in sentence
+    assert "differs by metrics" in sentence and "40 methods" in sentence
+    assert sentence.endswith(" With one of all others, no number of texts or of metrics reaches 0.80.")
+    assert _needed_words(dict(pairs=6, judges=inf)) == (
+        " To reach 0.80 with one of all others it takes 6 pairs. With one of all others, no number of judges "
+        "reaches 0.80."
+    )
 
 
 def test_gaps_and_single_levels_are_refused_and_an_interval_holds_the_value():

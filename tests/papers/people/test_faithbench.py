@@ -55,5 +55,6 @@ def test_detectors_are_compared_with_the_length():
     table = pd.DataFrame(rows, columns=["score", "value", "lo"]).assign(hi=1.0, n=750, errors=439)
     facts = detector_facts(table)
     assert facts[:3] == (750, 439, 2) and facts.above == 1
+    assert facts.overlapping == 1
     assert (facts.best, facts.worst) == ("hhem-2.1", "gpt_4o")
     assert facts.length == "0.200 [0.000, 1.000]"

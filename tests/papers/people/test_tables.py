@@ -33,6 +33,8 @@ def test_the_facts_about_judges_are_about_a_size_that_was_drawn(monkeypatch):
     pooled = rows[(rows["pair"] == "pooled") & (rows["n"] == 100)].set_index("metric")["value"]
     facts = people_tables.judges_facts(rows)
     assert (facts.n, facts.pairs, list(facts.losses)) == (100, 1, [1, 2, 3])
+    wide = rows.assign(lo=rows["value"] - 1, hi=rows["value"] + 1)
+    assert not facts.overlap and people_tables.judges_facts(wide).overlap
     for judges, loss in facts.losses.items():
         assert loss.startswith(f"{pooled[f'people_{judges}']:.3f} [")
 

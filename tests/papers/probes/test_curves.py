@@ -60,3 +60,10 @@ def test_stored_curves_have_every_method_and_draw():
     assert rows["prr"].notna().all() and rows["prr"].between(-1.5, 1).all()
     table = p.transfer_table(moved)
     assert (table["own"] > table["moved"]).all() and len(moved.groupby(["learned", "judged"])) == 9
+
+
+def test_methods_are_sorted_by_the_labels_that_they_need():
+    rows = [("wepr", 25), ("wepr", 100), ("p_ik", np.inf), ("p_ik", 1500), ("lens", np.inf)]
+    rows += [("probe", np.inf), ("probe", np.inf)]
+    found = p.quick_never_some(pd.DataFrame(rows, columns=["method", "labels"]))
+    assert found == (["wepr"], ["lens (tried on 1 generator)", "probe"], ["p_ik on 1 of 2 generators"])

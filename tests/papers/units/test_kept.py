@@ -109,6 +109,7 @@ def test_the_facts_of_promises_are_those_of_the_rows():
     facts = kept.promise_facts(rows)
     assert facts.highest_broken == rows["broken"][rows["delta"].notna()].max() <= facts.delta
     assert facts.highest_excess <= 0 and facts.combinations * 2 == len(rows)
+    assert facts.riskless == (rows.loc[rows["delta"].isna(), "risk"] == 0).sum() == 9
     worst = facts.groups.iloc[0]
     assert worst["group"] == "very rare" and worst["one_risk"] > 0.4 > worst["risk"]
     assert set(facts.groups["by"]) == {"system", "rarity"}

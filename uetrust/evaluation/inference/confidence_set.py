@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST_SPLIT_ROWS', 'FEWEST_SPLITS', 'cannot_be_told', 'BestMethods', 'confidence_set', 'winners_table', 'SetsFacts',
-           'sets_facts']
+           'sets_facts', 'winner_sentences']
 
 # %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #bb6256b0
 from typing import NamedTuple
@@ -264,6 +264,24 @@ def sets_facts(
     ranges = [_whole_range(rows[column]) for rows in (few, many) for column in ("n", "in_set")]
     same = int((few["winner"].to_numpy() == many["winner"].to_numpy()).sum())
     return SetsFacts(len(few), _whole_range(few["methods"]), *ranges, same)
+
+# %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #993bbd88
+def winner_sentences(
+    winners: pd.DataFrame,  # From `winners_table`
+) -> list:  # Of sentences, one paragraph per ranking
+    "Who is first in each ranking, how many others may be as good, and what its lead is worth."
+    found = []
+    for name, row in winners.set_index("name").iterrows():
+        others, as_good = row["methods"] - 1, row["in_set"] - 1
+        found.append(
+            f"On {name} with {row['n']:,} texts {row['winner']} is first, with a PRR of {row['prr']:.3f} "
+            f"[{row['lo']:.3f}, {row['hi']:.3f}]. "
+            + (f"The texts cannot distinguish {as_good} of the {others}" if as_good else "")
+            + (f"The texts distinguish all {others}" if not as_good else "")
+            + f" others from it. Shrunk towards the mean it has {row['shrunken']:.3f}; a method chosen on "
+            f"half of the texts has {row['held_out']:.3f} on the other half."
+        )
+    return found
 
 # %% ../../../nbs/04_evaluation/15_inference/06_confidence_set.ipynb #b2e36922
 def _simulated_levels(

@@ -151,8 +151,11 @@ def needed_table(
     return pd.DataFrame(rows)
 
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a4c9afc1-1
-def _whole(number):  # A whole number as text, or 'no number' for infinity
-    return "no number" if number == inf else f"{number:,.0f}"
+def _needed_words(reached):  # Facet -> levels that give 0.8 with one of all others; infinite where none do
+    enough = " or ".join(f"{n:,.0f} {facet}" for facet, n in reached.items() if n < inf)
+    never = " or of ".join(facet for facet, n in reached.items() if n == inf)
+    enough = f" To reach 0.80 with one of all others it takes {enough}." if enough else ""
+    return enough + (f" With one of all others, no number of {never} reaches 0.80." if never else "")
 
 
 def generalisability_sentence(
@@ -167,15 +170,15 @@ def generalisability_sentence(
     worst, variance = max(found.items(), key=lambda part: part[1])
     total = sum(found.values())
     needed = needed_table(components, sizes, method=method)
-    each = " or ".join(f"{_whole(row.with_one_other)} {row.facet}" for row in needed.itertuples())
+    reached = dict(zip(needed["facet"], needed["with_one_other"]))
     observed = ", ".join(f"{n} {facet}" for facet, n in sizes.items())
     share = variance / total if total > 0 else 0.0
     return (
         f"The order of {methods} methods by {what} has a reliability of "
         f"{reliability(components, sizes, method):.2f} with {observed}, and of "
         f"{reliability(components, {}, method):.2f} with one of each. The largest error is that the order "
-        f"differs by {' and '.join(worst)} ({share:.0%} of the error of single cells). To reach 0.80 with "
-        f"one of all others it takes {each}."
+        f"differs by {' and '.join(worst)} ({share:.0%} of the error of single cells)."
+        + _needed_words(reached)
     )
 
 # %% ../../../nbs/04_evaluation/15_inference/07_generalisability.ipynb #a4c9afc1-2

@@ -236,6 +236,11 @@ class ImprovementFacts(NamedTuple):
         "Methods whose difference may be chance."
         return self.methods - len(self.better) - len(self.worse)
 
+    def directions(self) -> str:
+        "Which methods are lower or higher than their parents: 'lower: ccp; higher: kle', or 'none'."
+        parts = dict(lower=self.worse, higher=self.better)
+        return "; ".join(f"{way}: {preview(names)}" for way, names in parts.items() if names) or "none"
+
 # %% ../../../nbs/10_papers/11_improvements/01_parents.ipynb #c6cd1659
 def improvement_facts(
     means: pd.DataFrame,  # From `mean_differences`, or rows of one set from `differences_from_parents`

@@ -79,6 +79,7 @@ class DetectorFacts(NamedTuple):
     detectors: int
     best: str  # Detector with the largest value
     best_value: str
+    overlapping: int  # Other detectors whose interval overlaps with that of the best
     worst: str  # Detector with the smallest value
     worst_value: str
     length: str  # Value of the number of words
@@ -98,6 +99,7 @@ def detector_facts(
         detectors=len(detectors),
         best=best.name,
         best_value=with_interval(best, 3),
+        overlapping=int((detectors["hi"].iloc[1:] >= best["lo"]).sum()),
         worst=worst.name,
         worst_value=with_interval(worst, 3),
         length=with_interval(length, 3),

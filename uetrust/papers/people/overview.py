@@ -165,8 +165,8 @@ OVERVIEW_TEXTS = dict(
     ),
     translations=(
         "A small study chooses a better method than chance when people judge it; when metrics do, the loss "
-        "lies between the two. With 100 translations the chosen method loses {people} PRR when people "
-        "choose, {metrics} when metrics do, and {random} when chance does."
+        "has an interval that overlaps with both. With 100 translations the chosen method loses {people} PRR "
+        "when people choose, {metrics} when metrics do, and {random} when chance does."
     ),
 )
 

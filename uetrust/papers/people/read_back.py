@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TOFU_PROMPT', 'SUMMARY_PROMPT', 'BIOGRAPHY_PROMPT', 'GIVEN_SETS', 'GivenTexts', 'given_texts', 'sets_at_hand',
            'parse_readers', 'reading_folder', 'reading_settings', 'fill_given_bank', 'read_given_texts',
-           'reading_scores', 'given_prr', 'GivenFacts', 'given_facts']
+           'reading_scores', 'given_prr', 'GivenFacts', 'given_facts', 'texts_in_words']
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #83eddda5
 from pathlib import Path
@@ -292,11 +292,19 @@ class GivenFacts(NamedTuple):
     methods: int  # Without baselines
     best: str  # Method with the largest PRR
     best_prr: str  # With its 95 % interval
+    near: int  # Methods within .005 of the largest PRR, that one included
     baseline: str  # Baseline with the largest PRR: lengths and chance
     baseline_prr: str
     cut_prompts: int
     cut_texts: int
     left_out: dict  # Reason -> texts that were not read
+
+    def first_place(self) -> str:
+        "Which method has the largest PRR, or how many share it."
+        if self.near > 1:
+            shared = f"{self.near} of {self.methods} methods"
+            return f"The largest PRR by {self.metric} is shared by {shared}, {self.best_prr}"
+        return f"{self.best} has the largest PRR by {self.metric}, {self.best_prr}, of {self.methods} methods"
 
 # %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #8024efd6
 def given_facts(
@@ -315,9 +323,19 @@ def given_facts(
         methods=int((~is_baseline).sum()),
         best=best["method"],
         best_prr=with_interval(best, 3),
+        near=int((rows.loc[~is_baseline, "value"] > best["value"] - 0.005).sum()),
         baseline=baseline["method"],
         baseline_prr=with_interval(baseline, 3),
         cut_prompts=prr.cut_prompts,
         cut_texts=prr.cut_texts,
         left_out={why: count for why, count in given.left_out.items() if count},
     )
+
+# %% ../../../nbs/10_papers/08_people/09_read_back.ipynb #d6ce6ae7
+def texts_in_words(
+    given: GivenTexts,  # Texts that were written before
+) -> str:  # '40 summaries by a program', '12 texts of llama-2-7b-chat in ragtruth'
+    "How many texts of whom, for a sentence."
+    if given.dataset == "bulletin":
+        return f"{len(given.texts)} summaries by a program"
+    return f"{len(given.texts)} texts of {given.writer or 'unnamed writers'} in {given.dataset}"

@@ -223,7 +223,7 @@ SHOWN_SCORES = dict(  # Score -> name in a figure
     perplexity="mean surprisal",
     mte="mean entropy",
     msp="summed surprisal",
-    pmi="PMI with the article",
+    pmi="PMI with what was read first",
     output_length="number of words",
     copied_bigrams="bigrams not copied",
 )

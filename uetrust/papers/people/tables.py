@@ -335,6 +335,7 @@ class JudgesFacts(NamedTuple):
     n: int  # Texts of a study
     pairs: int  # Language pairs that the losses are means over
     losses: dict  # Judges per text -> loss with its 95 % interval; numbers that every pair has
+    overlap: bool  # Whether the intervals of the smallest and the largest number of judges overlap
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #c6464ab2
 def judges_facts(
@@ -344,12 +345,15 @@ def judges_facts(
     "How the loss falls with the number of judges per text."
     here = rows[(rows["pair"] == "pooled") & (rows["n"] == n) & rows["held_out"]].set_index("metric")
     pairs = int(here["sets"].max())
-    losses = {
-        int(name.removeprefix("people_")): with_interval(here.loc[name], 3)
+    found = {
+        int(name.removeprefix("people_")): here.loc[name]
         for name in here.index
         if name.startswith("people_") and here.at[name, "sets"] == pairs
     }
-    return JudgesFacts(n, pairs, losses)
+    few, most = (found[judges] for judges in (min(found), max(found)))
+    overlap = bool(max(few["lo"], most["lo"]) <= min(few["hi"], most["hi"]))
+    losses = {judges: with_interval(row, 3) for judges, row in found.items()}
+    return JudgesFacts(n, pairs, losses, overlap)
 
 # %% ../../../nbs/10_papers/08_people/03_tables.ipynb #596f9363-4
 def ranking_range(

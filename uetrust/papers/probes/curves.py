@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['TUNED_SCORES', 'CURVE_SIZES', 'TEST_TEXTS', 'CHOSEN', 'ProbedTexts', 'probed_bank', 'probed_texts', 'draw_prr',
-           'transfer_prr', 'store_label_curves', 'labels_to_beat', 'label_words', 'transfer_table', 'plot_curves']
+           'transfer_prr', 'store_label_curves', 'labels_to_beat', 'quick_never_some', 'label_words', 'transfer_table',
+           'plot_curves']
 
 # %% ../../../nbs/10_papers/12_probes/01_curves.ipynb #de323703
 from dataclasses import replace
@@ -187,6 +188,20 @@ def labels_to_beat(
         found = dict(generator=generator, method=method, labels=middle, lo=lo, hi=hi)
         out.append(found | dict(gain=gain.mean(), gain_lo=gain_lo, gain_hi=gain_hi))
     return pd.DataFrame(out)
+
+# %% ../../../nbs/10_papers/12_probes/01_curves.ipynb #ac9e44e6
+def quick_never_some(
+    found: pd.DataFrame,  # Table of `labels_to_beat`
+    few: int = 100,  # Labels that count as few
+) -> tuple:  # Names: with few labels on every generator, never; and 'p_ik on 1 of 3 generators'
+    "Methods by how many labels they need in the median draw."
+    by_method = found.groupby("method")["labels"]
+    enough, tried = by_method.agg(lambda labels: int(np.isfinite(labels).sum())), by_method.size()
+    quick = list(tried.index[by_method.max() <= few])
+    once = set(tried.index[tried == 1]) if tried.max() > 1 else set()
+    never = [name + " (tried on 1 generator)" * (name in once) for name in tried.index[enough == 0]]
+    others = [name for name in tried.index[enough > 0] if name not in quick]
+    return quick, never, [f"{name} on {enough[name]} of {tried[name]} generators" for name in others]
 
 # %% ../../../nbs/10_papers/12_probes/01_curves.ipynb #cff070b3
 def label_words(

@@ -191,6 +191,7 @@ class PromiseFacts(NamedTuple):
 
     draws: int  # Splits of each combination
     combinations: int  # Combinations of set, group and method
+    riskless: int  # Combinations in which no new text keeps a wrong claim in any split
     delta: float  # Allowed share of broken promises
     highest_broken: float  # Largest share of splits that break the promise with delta
     highest_excess: float  # Largest mean risk of new texts minus the promised one
@@ -206,6 +207,7 @@ def promise_facts(
     return PromiseFacts(
         draws=int(rows["draws"].iloc[0]),
         combinations=len(mean),
+        riskless=int((mean["risk"] == 0).sum()),
         delta=sure["delta"].iloc[0],
         highest_broken=sure["broken"].max(),
         highest_excess=(mean["risk"] - mean["alpha"]).max(),
