@@ -91,7 +91,7 @@ train--%: $(VENV)/.ready FORCE
 smollm2: $(VENV)/.ready ## Fetch SmolLM2-135M-Instruct (93 MB) into the cache, as `uetrust models get smollm2` does
 	$(VENV)/bin/uetrust models get smollm2
 
-smollm2-people: smollm2 ## Let SmolLM2 read and judge what people judged, and store its scores (an hour; go on with the same command)
+smollm2-people: smollm2 ## Let SmolLM2 read and judge what people judged, and store its scores (an hour and a half; go on with the same command)
 	for i in 0 1; do $(PY) -c "from uetrust.papers.people.stand_in import STAND_IN_SETS, read_set; [read_set(name, worker=($$i, 2)) for name in STAND_IN_SETS]" & done; wait
 	$(PY) -c 'from uetrust.papers.people.stand_in import store_reader_scores; print(*store_reader_scores())'
 
