@@ -15,7 +15,7 @@ ROWS = {
     "labels of a half text": (("b,0,1,3", "b,0,,4"), "text b has labels for some claims only"),
     "a half right claim": (("b,0,0.5,3",), "truth must be 1 (supported) or 0 (wrong), found 0.5"),
     "a percentage": (("b,0,90,3",), "found 90"),
-    "a claim of no text": ((",0,1,3",), "needs the text of each of 37 claims, got 36"),
+    "a claim of no text": ((",0,1,3",), "column 'article' is empty for 1 of 37 claims: row 37"),
     "a word as uncertainty": (("b,0,1,high",), "'high'"),
     "a word as label": (("b,0,yes,3",), "'yes'"),
 }

@@ -283,6 +283,7 @@ def test_hidden_states_are_those_of_the_whole_model(toys):
                 ]  # the last token has no state of its own
                 first = len(item.prompt) - 1  # The last token of the prompt
                 want = dict(decoder_mean=states.mean(0), decoder_first=states[first], decoder_last=states[-1])
+                want["decoder_states"] = states[first:]
             else:
                 out = model.model.model(
                     input_ids=torch.tensor([item.prompt]),
@@ -295,6 +296,7 @@ def test_hidden_states_are_those_of_the_whole_model(toys):
                     decoder_mean=states.mean(0),
                     decoder_first=states[0],
                     decoder_last=states[-1],
+                    decoder_states=states,
                 )
         assert set(got) == set(want) and all(value.dtype == np.float32 for value in got.values())
         for name in want:
