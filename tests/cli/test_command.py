@@ -279,12 +279,14 @@ def test_what_was_paid_and_what_may_have_been_is_said(tmp_path, capsys, faults, 
 def test_json_of_a_table_has_every_digit_and_names_as_they_are(capsys):
     values = [1e-20, 0.1 + 0.2, np.nan, np.inf]
     df = pd.DataFrame(dict(name=["é", "\x9b", "", None], value=values, n=range(4)))
+    df["mixed"] = pd.Series([1e-12, "text", True, np.nan], dtype=object)
     command.print_table(df, command.Output(json=True))
     out = capsys.readouterr().out
     rows = json.loads(out)
     assert [row["value"] for row in rows] == [1e-20, 0.1 + 0.2, None, None]
     assert "é" in out and "\x9b" not in out and [row["n"] for row in rows] == [0, 1, 2, 3]
     assert [row["name"] for row in rows] == ["é", "\x9b", "", None]
+    assert [row["mixed"] for row in rows] == [1e-12, "text", True, None]
 
 
 SLOW = set("torch transformers sklearn scipy.stats numpy.f2py matplotlib nltk IPython".split())

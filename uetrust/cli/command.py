@@ -322,9 +322,10 @@ def json_rows(
 ) -> list:  # A dictionary for each row
     "Rows of a table for JSON, with every digit of their numbers; missing and infinite numbers become None."
     rows = json.loads(df.to_json(orient="records"))
-    for name, values in df.select_dtypes("floating").items():  # pandas writes 10 decimals
+    for name, values in df.items():  # pandas writes 10 decimals
         for row, value in zip(rows, values.tolist()):
-            row[name] = value if math.isfinite(value) else None
+            if isinstance(value, float):
+                row[name] = value if math.isfinite(value) else None
     return rows
 
 # %% ../../nbs/13_cli/03_command.ipynb #2f7fae27-2

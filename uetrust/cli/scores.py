@@ -341,9 +341,10 @@ def _metrics_of(names):
     return [name for name in names if name in load_scores().of("nlg")]
 
 
-def _counts(names):  # '3 methods and 1 metrics'; without metrics the methods alone
+def _counts(names):  # '3 methods and 1 metric'; a kind without a score is left out
     metrics = len(_metrics_of(names))
-    return f"{len(names) - metrics} methods" + (f" and {metrics} metrics" if metrics else "")
+    kinds = {"method": len(names) - metrics, "metric": metrics}
+    return " and ".join(f"{n} {kind}{'s' if n > 1 else ''}" for kind, n in kinds.items() if n)
 
 
 def _truncated_notes(truncated):

@@ -276,9 +276,8 @@ def winner_sentences(
         found.append(
             f"On {name} with {row['n']:,} texts {row['winner']} is first, with a PRR of {row['prr']:.3f} "
             f"[{row['lo']:.3f}, {row['hi']:.3f}]. "
-            + (f"The texts cannot distinguish {as_good} of the {others}" if as_good else "")
-            + (f"The texts distinguish all {others}" if not as_good else "")
-            + f" others from it. Shrunk towards the mean it has {row['shrunken']:.3f}; a method chosen on "
+            f"The texts {f'cannot distinguish {as_good} of the' if as_good else 'distinguish all'} {others} "
+            f"others from it. Shrunk towards the mean it has {row['shrunken']:.3f}; a method chosen on "
             f"half of the texts has {row['held_out']:.3f} on the other half."
         )
     return found

@@ -15,8 +15,12 @@ import pandas as pd
 from ...data.translations import TRANSLATION_PAIRS
 from ...evaluation.inference.power import annotator_table, power_table, realised_power
 from .promises import store_inference
-from .tables import metrics_to_choose_by
-from .translations import judged_translations
+from uetrust.papers.people.translations import (
+    ENGLISH_METRICS,
+    TRANSLATION_METRICS,
+    judged_translations,
+    people_only,
+)
 
 # %% ../../../nbs/10_papers/08_people/06_planned.ipynb #b29a12aa
 COMPARED = (("msp",), ("perplexity", "msp"), ("perplexity", "median_token"))
@@ -26,12 +30,10 @@ PILOT = 200  # Texts of a pilot
 
 def _judged_pair(
     pair: str,  # Language pair, such as 'ru-en'
-    split: str = "all",  # Sentences: 'train', 'dev', 'test20' or 'all'
 ) -> tuple[np.ndarray, pd.DataFrame]:  # Mean judgement by people, uncertainty of each method
     "Sentences of a language pair with their judgement by people."
-    judged = judged_translations(pair, split, without=("ter",))
-    quality = metrics_to_choose_by(judged)["da_z"]
-    return quality.to_numpy(), judged.uncertainty.loc[quality.index].reset_index(drop=True)
+    judged = people_only(pair)
+    return judged.quality["da_z"].to_numpy(), judged.uncertainty.reset_index(drop=True)
 
 
 def _planned_row(
@@ -94,7 +96,7 @@ def _annotators_of_pairs(
     "Texts and judgements that a study needs, by the number of people who judge each translation."
     parts = []
     for pair in pairs:
-        judged = judged_translations(pair, split, without=("ter",))
+        judged = judged_translations(pair, split, without=TRANSLATION_METRICS + ENGLISH_METRICS)
         single = judged.quality.filter(regex=r"^person_\d+_z$").dropna(axis=1)
         scores = judged.uncertainty[["perplexity", "median_token"]]
         parts.append(
