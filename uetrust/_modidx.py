@@ -26,6 +26,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                      'uetrust.cli.command._leave_output': ('13_cli/command.html#_leave_output', 'uetrust/cli/command.py'),
                                      'uetrust.cli.command._list': ('13_cli/command.html#_list', 'uetrust/cli/command.py'),
                                      'uetrust.cli.command._meant_options': ('13_cli/command.html#_meant_options', 'uetrust/cli/command.py'),
+                                     'uetrust.cli.command._mute_tasks': ('13_cli/command.html#_mute_tasks', 'uetrust/cli/command.py'),
                                      'uetrust.cli.command._named_paths': ('13_cli/command.html#_named_paths', 'uetrust/cli/command.py'),
                                      'uetrust.cli.command._noticing_readers': ( '13_cli/command.html#_noticing_readers',
                                                                                 'uetrust/cli/command.py'),

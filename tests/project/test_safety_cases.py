@@ -514,6 +514,26 @@ def test_ctrl_c_shows_one_line_at_any_time(folder, name):
     assert not list(folder.glob("**/.uetrust-*.ipynb")) and not (folder / "x.ipynb").exists()
 
 
+IN_A_TASK = """
+import os, signal, sys
+from nbclient.client import NotebookClient
+from uetrust.__main__ import main
+
+async def stopped_here(self):
+    os.kill(os.getpid(), signal.SIGINT)
+
+NotebookClient._async_poll_kernel_alive = stopped_here
+sys.exit(main())
+"""
+
+
+def test_ctrl_c_in_a_task_beside_the_notebook_shows_one_line(folder):
+    words = [sys.executable, "-c", IN_A_TASK, *WORK["run"].split()]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 130 and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("uetrust: stopped") and not (folder / "x.ipynb").exists()
+
+
 @pytest.mark.parametrize("name", ["generate", "run"])
 def test_sigterm_ends_in_order_too(folder, name):
     code, _, err = interrupted(folder, [BIN / "uetrust", *WORK[name].split()], 2.5, signal.SIGTERM)

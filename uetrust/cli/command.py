@@ -601,6 +601,13 @@ def _runs_inside(frame, function):  # Whether a frame was called by a function, 
         frame = frame.f_back
     return frame is not None
 
+
+def _mute_tasks():  # They end with the process, and what they would have said is no error
+    if "asyncio" in sys.modules:
+        import logging
+
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+
 # %% ../../nbs/13_cli/03_command.ipynb #5510f91e-1
 @contextmanager
 def _stoppable(stopped):
@@ -613,6 +620,7 @@ def _stoppable(stopped):
         if _runs_inside(frame, once_more):
             return _raise_soon(number, timers)
         stopped.append(number)
+        _mute_tasks()
         raise KeyboardInterrupt
 
     def once_more(missed):  # One that came where none can be raised, as while an object is removed
