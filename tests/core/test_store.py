@@ -154,11 +154,10 @@ def test_a_manifest_that_is_none_says_what_is_wrong(tmp_path, content, problem):
         Store(tmp_path, "bank").manifest()
 
 
-HELD = 1  # Seconds
 HOLD = (
     "import sys, time; from uetrust.core import store; print('asks', flush=True)\n"
     "with getattr(store, sys.argv[1])(sys.argv[2], *sys.argv[3:]):\n"
-    f" print('holds', flush=True); time.sleep({HELD})"
+    " print('holds', flush=True); time.sleep(60)"  # Each is killed long before
 )
 
 
@@ -168,7 +167,7 @@ def listen():
 
 
 def worker(lock, *arguments):
-    "A process that asks for a lock and, once it has it, holds it for a while"
+    "A process that asks for a lock and, once it has it, holds it until it is killed"
     command = [sys.executable, "-c", HOLD, lock, *map(str, arguments)]
     child = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=listen

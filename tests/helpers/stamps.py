@@ -39,19 +39,22 @@ def absolute_imports(code, module, is_package=False):
     return re.sub(r"^( *)from (\.+)([\w.]*) import", whole, code, flags=re.M)
 
 
-def _said(node, face):
-    "What one piece of code may mean by a module"
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        names = [alias.name for alias in node.names]
-        public = [face[name] for name in names if name in face] if node.module == "uetrust" else []
-        return [node.module, *(f"{node.module}.{name}" for name in names), *public]
-    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "uetrust":
-        return [face[node.attr]] if node.attr in face else []
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return [node.value, f"uetrust.{node.value}"] if "." in node.value else []
-    return []
+@cache
+def _said(code):
+    "Names that code may mean a module by, and those that it takes from `uetrust` itself"
+    modules, public = set(), set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            modules.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names = [alias.name for alias in node.names]
+            modules.update([node.module, *(f"{node.module}.{name}" for name in names)])
+            public.update(names if node.module == "uetrust" else [])
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            public.update([node.attr] if node.value.id == "uetrust" else [])
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and "." in node.value:
+            modules.update([node.value, f"uetrust.{node.value}"])
+    return modules, public
 
 
 @cache
@@ -98,9 +101,8 @@ class Tree:
 
     def _named(self, code):
         "Modules that code imports or names"
-        return {name for node in ast.walk(ast.parse(code)) for name in _said(node, self.face)} & {
-            *self.modules
-        }
+        modules, public = _said(code)
+        return (modules | {self.face[name] for name in public & self.face.keys()}) & self.modules.keys()
 
     def _needs(self, name):
         is_package = self.modules[name].name == "__init__.py"
