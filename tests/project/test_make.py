@@ -21,7 +21,7 @@ from tests.helpers.paths import ROOT
 
 @pytest.fixture
 def project(tmp_path):
-    "The project with a profile of two studies, in the environment and with the data of the checkout"
+    "The project with profiles of two studies and of none, in the environment and with the data of the checkout"
     for f in ("Makefile", "pyproject.toml"):
         shutil.copy2(ROOT / f, tmp_path / f)
     for f in ("scripts", "nbs", "pins"):
@@ -35,6 +35,7 @@ def project(tmp_path):
     (tmp_path / "settings.ini").write_text(
         (ROOT / "settings.ini").read_text()
         + "\n[profile.two]\nprinted_pairs =\nstudies = human wrong_documents\n"
+        + "\n[profile.none]\nprinted_pairs =\nstudies =\n"
     )
     return tmp_path
 
@@ -98,13 +99,13 @@ def test_a_broken_notebook_stops_no_other(project):
 
 
 def test_a_second_run_waits_for_the_first(project):
-    lock = project / "runs" / "two" / ".lock"
+    lock = project / "runs" / "none" / ".lock"
     lock.parent.mkdir(parents=True)
     first = subprocess.Popen([sys.executable, str(ROOT / "scripts" / "alone.py"), str(lock), "sleep", "600"])
     while not lock.exists() or "python" in Path(f"/proc/{first.pid}/cmdline").read_text():
         time.sleep(0.02)
     second = subprocess.Popen(
-        ["make", "reproduce", "PROFILE=two"],
+        ["make", "reproduce", "PROFILE=none"],
         cwd=project,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -113,13 +114,13 @@ def test_a_second_run_waits_for_the_first(project):
     )
     said = next(line for line in second.stdout if "another run" in line)
     assert (
-        "runs/two/.lock" in said
+        "runs/none/.lock" in said
         and second.poll() is None
-        and not (project / "runs" / "two" / "notebooks").exists()
+        and not (project / "runs" / "none" / "report").exists()
     )
     first.kill()  # As a run that is killed: the lock goes with it
     assert "is up to date" in second.stdout.read() and second.wait() == 0
-    assert (project / "runs" / "two" / "report" / "index.html").exists()
+    assert (project / "runs" / "none" / "report" / "index.html").exists()
 
 
 def processes(variable):
