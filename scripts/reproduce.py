@@ -6,7 +6,15 @@ failed too, and marks the gap. A profile that repeats a paper ends with every pr
 touches: expected, got, and which deviation.
 """
 
+import os
+import signal
 import sys
+
+
+def end_at_once(number, frame):
+    "While libraries are imported, since some of them lose a KeyboardInterrupt."
+    os.write(2, b"stopped; the same command goes on\n")
+    os._exit(130)
 
 
 def main(profile, jobs, *again):
@@ -20,6 +28,7 @@ def main(profile, jobs, *again):
         warm_context()
         if code := run_command(["plan", profile, "--check"]):
             return code
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     failed = run_profile(profile, int(jobs), bool(again))
     code = report_profile(profile)
     if preset_of_profile(profile):
@@ -30,6 +39,7 @@ def main(profile, jobs, *again):
 
 
 if __name__ == "__main__":  # The processes that it starts import this file
+    signal.signal(signal.SIGINT, end_at_once)
     try:
         sys.exit(main(*sys.argv[1:]))
     except KeyboardInterrupt:

@@ -3,6 +3,8 @@
 # ruff: noqa: F811
 
 import re
+import signal
+import subprocess
 import sys
 import time
 
@@ -18,18 +20,50 @@ from uetrust.cli import reproduce
 from uetrust.cli.notebooks import Job
 
 
-@pytest.mark.parametrize("delay", [1.0, 4.0, 8.0])
-def test_a_stopped_reproduction_shows_no_traceback(tmp_path, delay):
+@pytest.fixture
+def two(tmp_path):
+    "A project with a profile of two studies, and the command that runs it."
     for name in ("nbs", "data", "uetrust"):
         (tmp_path / name).symlink_to(ROOT / name)
     text = "\n[profile.two]\nprinted_pairs =\nstudies = human wrong_documents\n"
     (tmp_path / "settings.ini").write_text((ROOT / "settings.ini").read_text() + text)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / ".library").touch()
-    words = [sys.executable, str(ROOT / "scripts" / "reproduce.py"), "two", "2"]
-    done = interrupted(tmp_path, words, delay)
+    return tmp_path, [str(ROOT / "scripts" / "reproduce.py"), "two", "2"]
+
+
+@pytest.mark.parametrize("delay", [1.0, 4.0, 8.0])
+def test_a_stopped_reproduction_shows_no_traceback(two, delay):
+    at, words = two
+    done = interrupted(at, [sys.executable, *words], delay)
     if done:
         assert done[0] == 130 and "stopped; the same command goes on" in done[2], done
+
+
+LOST = """
+import os, runpy, signal, sys
+
+class Loses:
+    def find_spec(self, name, *more):
+        if name == "uetrust.cli.reproduce":
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except BaseException:
+                pass
+
+sys.meta_path.insert(0, Loses())
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_ctrl_c_that_a_library_loses_while_it_is_imported_stops_a_reproduction(two):
+    at, words = two
+    listens = dict(preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    command = [sys.executable, "-c", LOST, *words]
+    done = subprocess.run(command, cwd=at, capture_output=True, text=True, **listens)
+    assert (done.returncode, done.stderr) == (130, "stopped; the same command goes on\n")
+    assert not (at / "runs" / "two").exists()
 
 
 def lines_of_a_run(monkeypatch, capsys, fills, seconds=2.5):

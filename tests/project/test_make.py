@@ -21,7 +21,7 @@ from tests.helpers.paths import ROOT
 
 @pytest.fixture
 def project(tmp_path):
-    "The project with profiles of two studies and of none, in the environment and with the data of the checkout"
+    "The project with profiles of two studies and of none; environment and data are those of the checkout"
     for f in ("Makefile", "pyproject.toml"):
         shutil.copy2(ROOT / f, tmp_path / f)
     for f in ("scripts", "nbs", "pins"):
