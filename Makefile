@@ -41,7 +41,7 @@ reproduce: $(VENV)/.ready runs/.library ## Rebuild every table, figure, ledger a
 test: $(VENV)/.ready ## Run the tests (six minutes); pages that ran green and are as they were are passed over
 	$(PY) -m pytest -q -n 2 --dist worksteal --part short tests
 
-test-all: $(VENV)/.ready ## Run what `make test` leaves out or shortens, then the profiles (25 minutes)
+test-all: $(VENV)/.ready ## Run what `make test` leaves out or shortens, then the profiles (half an hour)
 	$(PY) -m pytest -q -n 2 --dist worksteal --part rest tests
 	@$(MAKE) --no-print-directory profiles
 
