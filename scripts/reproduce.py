@@ -6,15 +6,10 @@ failed too, and marks the gap. A profile that repeats a paper ends with every pr
 touches: expected, got, and which deviation.
 """
 
-import os
 import signal
 import sys
 
-
-def end_at_once(number, frame):
-    "While libraries are imported, since some of them lose a KeyboardInterrupt."
-    os.write(2, b"stopped; the same command goes on\n")
-    os._exit(130)
+from uetrust.__main__ import end_at_once
 
 
 def main(profile, jobs, *again):
@@ -39,7 +34,7 @@ def main(profile, jobs, *again):
 
 
 if __name__ == "__main__":  # The processes that it starts import this file
-    signal.signal(signal.SIGINT, end_at_once)
+    signal.signal(signal.SIGINT, end_at_once)  # Some libraries lose a KeyboardInterrupt while they load
     try:
         sys.exit(main(*sys.argv[1:]))
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from uetrust import __version__
 
 def end_at_once(number, frame):
     "End of the process while no subcommand is at work: as it begins, and as it ends."
-    os.write(2, b"uetrust: stopped\n")
+    os.write(2, b"uetrust: stopped; the same command goes on where it can\n")
     os._exit(128 + number)
 
 

@@ -14,7 +14,6 @@ from tests.helpers.paths import ROOT
 
 pytestmark = pytest.mark.long
 CORE = [f"tests/evaluation/test_{name}.py" for name in ("prr", "pairs", "weights", "cells")]
-SHORT = "--part", "short"  # What takes longer runs with the versions of the pins
 NUMBER = re.compile(r"-?\b\d+\.?\d*(?:e-?\d+)?")
 LINES = (
     "example",
@@ -60,7 +59,7 @@ def test_the_core_says_the_same_with_other_versions(tmp_path, outputs, python, r
     assert text == outputs[0] and numbers == pytest.approx(outputs[1], rel=1e-6, abs=1e-9)
     if python == "3.11":
         make(tmp_path, *install, "pytest", "hypothesis")
-        make(ROOT, env / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *SHORT, *CORE)
+        make(ROOT, env / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *CORE)
 
 
 TABLE = pd.read_csv(ROOT / "data" / "co_install.csv", keep_default_na=False)

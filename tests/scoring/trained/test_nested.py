@@ -120,7 +120,7 @@ def test_few_sources_take_the_most_cautious_option():
 
 @pytest.mark.parametrize("name", TRAINED_METHODS)
 def test_shuffled_labels_give_a_prr_within_the_null_interval(name, draws):
-    trials, learner = draws(80, 8), TRAINED_METHODS[name].learner
+    trials, learner = draws(200, 8), TRAINED_METHODS[name].learner
     within, values = 0, []
     for trial in range(trials):
         rng, x = drawn(seed=trial)
