@@ -41,12 +41,11 @@ reproduce: $(VENV)/.ready runs/.library ## Rebuild every table, figure, ledger a
 test: $(VENV)/.ready ## Run the tests (six minutes); pages that ran green and are as they were are passed over
 	$(PY) -m pytest -q -n 2 --dist worksteal --part short tests
 
-test-all: $(VENV)/.ready ## Run what `make test` leaves out or shortens, then the profiles (half an hour)
-	$(PY) -m pytest -q -n 2 --dist worksteal --part rest tests
-	@$(MAKE) --no-print-directory profiles
+test-all: $(VENV)/.ready ## Run what `make test` leaves out or shortens (half an hour); some tests wait, so three at a time
+	$(PY) -m pytest -q -n 3 --dist worksteal --part rest tests
 
 profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes (minutes)
-	$(PY) -m pytest -q -n 2 --dist worksteal -m profiles tests/project/test_profiles.py
+	$(PY) -m pytest -q -n 2 --dist worksteal tests/project/test_profiles.py
 
 zoo: $(VENV)/.ready ## Try every architecture of transformers that writes text, in small (two minutes)
 	$(PY) -m pytest -q -m profiles tests/project/test_zoo.py

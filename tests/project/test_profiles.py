@@ -1,6 +1,6 @@
 """Every profile end to end, on stand-ins of the real classes: banks, scores, pages, tables.
 
-Run by `make profiles`, because it takes minutes. Nothing of a profile is left out but its sizes: the
+Run by `make test-all`, because it takes minutes, and alone by `make profiles`. Nothing of a profile is left out but its sizes: the
 checkpoints are tiny models of the transformers classes that the profile names, the datasets are files of
 bulletins, and every server is a local one.
 """
@@ -23,7 +23,7 @@ from uetrust.generation.serve import running_server
 from uetrust.models.load import load_model
 from uetrust.papers.deviations.beside_print import beside_print
 
-pytestmark = pytest.mark.profiles
+pytestmark = pytest.mark.long
 
 TEXTS = 8
 
