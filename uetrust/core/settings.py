@@ -192,6 +192,13 @@ def _without_bounds(of):  # Annotated[int, Ge(1)] | None -> int
     return _without_bounds(get_args(of)[0]) if get_args(of) and get_origin(of) is not tuple else of
 
 
+@cache
+def _checker(of):  # Building one takes longer than using it
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(of)
+
+
 def parse_section(
     kind: str,  # 'profile', 'dataset', 'generator'
     name: str,  # Name of the section, after the dot
@@ -199,7 +206,7 @@ def parse_section(
     types: dict,  # Key -> type
 ) -> dict:  # Key -> value; an empty text is left out, unless the type is a text or a list
     "Values of a section in their types, or an error that names the section, the key and its type."
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     values = {}
     for key, text in given.items():
@@ -208,7 +215,7 @@ def parse_section(
         if not text and not (is_list or is_text):
             continue
         try:
-            values[key] = TypeAdapter(types[key]).validate_python(tuple(text.split()) if is_list else text)
+            values[key] = _checker(types[key]).validate_python(tuple(text.split()) if is_list else text)
         except ValidationError as error:
             expected, why = getattr(plain, "__name__", plain), error.errors()[0]["msg"]
             raise value_error(kind, name, key, text, f"expected {expected}, and {why}") from None

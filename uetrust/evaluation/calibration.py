@@ -70,10 +70,16 @@ def reliability_table(
     "Reliability diagram as a table: share of acceptable samples and mean confidence, by bin."
     labels, uncertainty = labelled_pairs(quality, uncertainty, tau, both=False)
     values = _confidence_from_uncertainty(uncertainty, to_confidence)
-    samples = pd.DataFrame(dict(confidence=values, acceptable=labels, gap=labels - values))
-    by_bin = samples.groupby(_bins(values, bins, adaptive))
-    table = by_bin.mean().assign(gap_var=by_bin["gap"].var() / by_bin.size()).rename_axis("bin")
-    return table.assign(n=by_bin.size())[["n", "confidence", "acceptable", "gap", "gap_var"]]
+    filled, place, n = np.unique(_bins(values, bins, adaptive), return_inverse=True, return_counts=True)
+    gap = labels - values
+
+    def mean(column):
+        return np.bincount(place, column) / n
+
+    squares = np.bincount(place, (gap - mean(gap)[place]) ** 2)
+    gap_var = np.divide(squares, n * (n - 1), out=np.full(len(n), np.nan), where=n > 1)
+    columns = dict(n=n, confidence=mean(values), acceptable=mean(labels), gap=mean(gap), gap_var=gap_var)
+    return pd.DataFrame(columns, index=pd.Index(filled, name="bin"))
 
 # %% ../../nbs/04_evaluation/10_calibration.ipynb #4c40d5cb
 def _mean_gap(table):  # table: result of `reliability_table`

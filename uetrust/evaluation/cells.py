@@ -455,9 +455,10 @@ def _permuted_areas(weights, distance, draws, rng):  # Yields areas of random or
 
 
 def _distinct_positions(rng, draws, n, k):  # k different numbers below n, for each draw, shape [draws,k]
-    positions = rng.integers(n, size=(draws, k))
-    while (repeated := (np.diff(np.sort(positions, 1), axis=1) == 0).any(1)).any():
-        positions[repeated] = rng.integers(n, size=(repeated.sum(), k))
+    positions, open_rows = np.empty((draws, k), int), np.arange(draws)
+    while len(open_rows):
+        positions[open_rows] = drawn = rng.integers(n, size=(len(open_rows), k))
+        open_rows = open_rows[(np.diff(np.sort(drawn, 1), axis=1) == 0).any(1)]
     return positions
 
 

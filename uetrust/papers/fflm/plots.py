@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ...core.scores import Scores
 from ...data.loaders import SUMMEVAL_QUALITIES, summeval
 from ...evaluation.correlations import CORRELATION_LEVELS
 from ...evaluation.significance import bootstrap_interval
@@ -31,6 +32,7 @@ from uetrust.papers.fflm.live import (
 )
 from ..ledger.cells import CELL_STATUS
 from ..ledger.recompute import level_correlations, overlap_scores, system_by_document
+from ...scoring.shipped import shipped_scores
 
 # %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #25259d8e
 def own_and_printed_lines(
@@ -210,11 +212,16 @@ CAPTIONS = {  # Number of a table of the paper -> what it shows
 def overlap_on_summeval() -> pd.DataFrame:  # doc, system, ratings, and 'METRIC | TEXT' for every text
     "Overlap metrics of 1,600 summaries against the source, the best of eleven references, and the first one."
     texts = summeval()
+    about = dict(texts=texts[["summary", "source", "references"]].to_dict("list"))
+    found = shipped_scores("overlap", about, ("papers.ledger.recompute",), lambda: Scores(_overlap(texts)))
+    return texts[["doc", "system", *SUMMEVAL_QUALITIES]].join(found.table)
+
+
+def _overlap(texts):
     texts = texts.assign(reference=texts["references"].str[0])
     scores = {name: overlap_scores(texts, name) for name in ("source", "references", "reference")}
     scores = pd.concat(scores, axis=1)
-    scores.columns = [f"{metric} | {against}" for against, metric in scores.columns]
-    return texts[["doc", "system", *SUMMEVAL_QUALITIES]].join(scores)
+    return scores.set_axis([f"{metric} | {against}" for against, metric in scores.columns], axis=1)
 
 # %% ../../../nbs/10_papers/06_fflm/02_plots.ipynb #e3cc9ab4-1
 def overlap_correlations(

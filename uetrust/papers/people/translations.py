@@ -34,6 +34,7 @@ from ...evaluation.prr import prr_table
 from ..bulletins.cross import oriented_metrics
 from ...scoring.cache import cached_metrics, cached_scores, code_hash, weights_hash
 from ...scoring.methods import bank_methods
+from ...scoring.shipped import shipped_scores
 from ...statistics.scores import load_scores
 
 _ = load_scores()  # fills the registry
@@ -101,6 +102,13 @@ def translation_metrics(
     return [name for name in names if name not in without]
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #dfc30f6b-1
+def _texts_against(table, references):  # As `uetrust.scoring.metrics.compute_metrics` takes them
+    texts = pd.DataFrame(dict(id=table["sample"], hypothesis=table["words"].str.join(" ")))
+    references = list(references)
+    texts["reference" if isinstance(references[0], str) else "references"] = references
+    return texts
+
+
 def metrics_against(
     table: pd.DataFrame,  # sample, words, and the references
     references,  # One text for each row, or a list of texts for each row
@@ -109,9 +117,7 @@ def metrics_against(
     encoder=None,  # Folder of a sentence encoder for English; None leaves embeddings out
 ) -> pd.DataFrame:  # Samples x metrics, larger is better
     "Metrics of translations against references, computed once."
-    texts = pd.DataFrame(dict(id=table["sample"], hypothesis=table["words"].str.join(" ")))
-    references = list(references)
-    texts["reference" if isinstance(references[0], str) else "references"] = references
+    texts = _texts_against(table, references)
     models = dict(embedding=encoder) if encoder else {}
     return oriented_metrics(cached_metrics(folder, texts, models, metrics, progress=False).table)
 
@@ -182,12 +188,27 @@ def _stored_embeddings() -> pd.DataFrame:  # Samples x embedding_spearman
     return pd.read_parquet(people_data() / "embedding_spearman.parquet").astype(float)
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #72eea5119410473aa328ad9291626812
+def _against_post_edits(table, metrics, folder, encoder):  # Samples x metrics, larger is better
+    stored = translation_metrics(table["pair"].iloc[0], ("ter",))  # TER takes longest and is rarely asked for
+    if not set(stored) <= set(metrics):
+        return metrics_against(table, table["post_edit"], metrics, folder, encoder)
+    texts = _texts_against(table, table["post_edit"])
+    about = dict(texts=texts.to_dict("list"), names=stored)
+    scores = shipped_scores(
+        "translations", about, (), lambda: cached_metrics(folder, texts, {}, stored, progress=False)
+    )
+    found, rest = oriented_metrics(scores.table), [name for name in metrics if name not in stored]
+    if rest:
+        found = found.join(metrics_against(table, table["post_edit"], rest, folder, encoder))
+    return found[metrics]
+
+
 def _judged_table(pair, split, without, encoder, folder):  # Columns with their kind in front
     table = translations(pair, split)
     quality, scores = _people_columns(table), translation_scores(table)
     if "post_edit" in table:
         metrics = translation_metrics(pair, without, encoder)
-        quality = quality.join(metrics_against(table, table["post_edit"], metrics, folder, encoder))
+        quality = quality.join(_against_post_edits(table, metrics, folder, encoder))
     parts = [quality.add_prefix("quality "), wide_table(scores.table).add_prefix("method ")]
     found = table.set_index("sample")[["document"]].join(parts).rename_axis("sample").reset_index()
     return Scores(found, scores.missing)

@@ -93,7 +93,16 @@ def _row_words(row):  # Words of a translation; None where the tokens spell anot
     about |= dict(position=range(len(units)), letters=list(map(len, row.words)))
     for pool in ("sum", "mean", "largest"):
         about[f"surprisal_{pool}"] = unit_values(surprisals, units, pool)
-    return pd.DataFrame(about)
+    return about
+
+
+def _stacked(texts):  # Table of the words of texts; the text and its source are repeated
+    sizes, columns = [len(text["right"]) for text in texts], {}
+    for name in texts[0]:
+        values = [text[name] for text in texts]
+        is_of_text = name in ("text", "source")
+        columns[name] = np.repeat(values, sizes) if is_of_text else np.concatenate(values)
+    return pd.DataFrame(columns)
 
 
 def _translated_words(
@@ -102,21 +111,26 @@ def _translated_words(
 ) -> pd.DataFrame:  # Columns of `word_units`, and surprisal_sum, surprisal_mean, surprisal_largest
     "Words of machine translations; one that a person changed is wrong."
     found = [_row_words(row) for row in translations(pair, split).itertuples()]
-    return pd.concat([table for table in found if table is not None], ignore_index=True)
+    return _stacked([text for text in found if text is not None])
 
 # %% ../../../nbs/10_papers/10_units/02_judged.ipynb #57a8000f
 MOST_PEOPLE = 2 / 3  # Share of the people who must mark a word of XSum for it to be wrong
 
 
+def _xsum_votes():  # (document, system, summary) -> which of its words each person marked
+    votes = {}
+    for (document, system, _), own in xsum_spans().groupby(["document", "system", "person"], sort=False):
+        votes.setdefault((document, system, own["summary"].iloc[0]), []).append(marked_words(own))
+    return votes
+
+
 def _xsum_words():  # Columns of `word_units`
-    tables = []
-    for (document, system), part in xsum_spans().groupby(["document", "system"], sort=False):
-        words = part["summary"].iloc[0].split()
-        votes = [marked_words(own) for _, own in part.groupby("person")]
-        wrong = np.mean(votes, axis=0) >= MOST_PEOPLE - 1e-9
-        about = dict(text=f"{document} {system}", source=document, right=1.0 - wrong)
-        tables.append(pd.DataFrame(about | dict(position=range(len(words)), letters=list(map(len, words)))))
-    return pd.concat(tables, ignore_index=True)
+    texts = []
+    for (document, system, summary), votes in _xsum_votes().items():
+        right = 1.0 - (np.mean(votes, axis=0) >= MOST_PEOPLE - 1e-9)
+        about = dict(text=f"{document} {system}", source=document, right=right)
+        texts.append(about | dict(position=range(len(right)), letters=list(map(len, summary.split()))))
+    return _stacked(texts)
 
 # %% ../../../nbs/10_papers/10_units/02_judged.ipynb #57a80010
 def word_units(
