@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -50,12 +52,23 @@ def printed(path):
     return "".join(text for cell in cells for out in cell.get("outputs", []) for text in out.get("text", []))
 
 
-def interrupted(at, words, delay, number=signal.SIGINT):
-    "Outcome of a process that is told to stop after a while; None when it had ended before."
+def has_begun(process):
+    "Whether our own code runs: it handles SIGTERM, which Python alone does not. True where nothing says so."
+    status = Path(f"/proc/{process.pid}/status")
+    if not status.exists():
+        return True
+    caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", status.read_text(), re.M)
+    return process.poll() is not None or not caught or int(caught[1], 16) >> (signal.SIGTERM - 1) & 1
+
+
+def interrupted(at, words, delay, number=signal.SIGINT, begun=lambda process: True):
+    "Outcome of a process that is told to stop a while after it has begun; None when it had ended before."
     env = os.environ | dict(PYTHONPATH=str(ROOT))
     begin = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
     pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process = subprocess.Popen(words, cwd=at, env=env, preexec_fn=begin, start_new_session=True, **pipes)
+    while not begun(process):
+        time.sleep(0.001)
     time.sleep(delay)
     if running := process.poll() is None:
         os.killpg(process.pid, number)

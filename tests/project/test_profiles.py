@@ -1,8 +1,8 @@
 """Every profile end to end, on stand-ins of the real classes: banks, scores, pages, tables.
 
-Run by `make test-all`, because it takes minutes, and alone by `make profiles`. Nothing of a profile is left out but its sizes: the
-checkpoints are tiny models of the transformers classes that the profile names, the datasets are files of
-bulletins, and every server is a local one.
+Run by `make test-all`, because it takes minutes, and alone by `make profiles`. Nothing of a profile is left
+out but its sizes: the checkpoints are tiny models of the transformers classes that the profile names, the
+datasets are files of bulletins, and every server is a local one.
 """
 
 import json
