@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.helpers.translations import real
+from uetrust.data.loaders import summeval
 from uetrust.papers.fflm import plots as fflm
 from uetrust.papers.ledger.cells import CELL_STATUS
 
@@ -94,3 +96,9 @@ def test_a_first_hour_reads_so_many_sources_of_every_set_that_names_no_number():
     sources = texts.groupby(["task", "split"])["source"].nunique()
     assert sources.to_dict() == {("detection", "test"): 3, ("detection", "val"): 3, ("rating", "test"): 5}
     assert fflm.all_texts("bulletin", "", most=0)["source"].nunique() > 6
+
+
+@real
+def test_the_overlap_in_the_repository_is_the_one_that_is_computed():
+    now = fflm._overlap(summeval().iloc[[0, 1599]])
+    pd.testing.assert_frame_equal(fflm.overlap_on_summeval().loc[now.index, list(now)], now, check_exact=True)

@@ -28,6 +28,7 @@ from uetrust.papers.people.translations import (
     metrics_against,
     people_data,
     people_prr,
+    translation_metrics,
     translation_scores,
 )
 from uetrust.scoring.cache import weights_hash
@@ -44,6 +45,16 @@ def test_the_registry_alone_says_what_is_computed(toy):
     possible = {name for name in known if not run.lacks(name)}
     assert set(scores["name"]) == possible and set(found.missing) == known - possible
     assert {"msp", "perplexity", "token_std", "chance"} <= possible and "mte" not in possible
+
+
+@real
+@pytest.mark.parametrize("pair,split", [("ru-en", "test20"), ("en-zh", "dev")])
+def test_the_metrics_in_the_repository_are_those_that_are_computed(tmp_path, pair, split):
+    table = loader.translations(pair, split).head(5)
+    names = translation_metrics(pair, ("ter",))
+    read = people_translations.judged_translations(pair, split, ("ter",), folder=tmp_path / "read").quality
+    now = metrics_against(table, table["post_edit"], names, tmp_path / "now")
+    pd.testing.assert_frame_equal(read.loc[now.index, names], now, check_exact=True)
 
 
 RECORDED = dict(  # Name in the golden file -> ours
