@@ -41,8 +41,8 @@ reproduce: $(VENV)/.ready runs/.library ## Rebuild every table, figure, ledger a
 test: $(VENV)/.ready ## Run the tests (six minutes); pages that ran green and are as they were are passed over
 	$(PY) -m pytest -q -n 2 --dist worksteal --part short tests
 
-test-all: $(VENV)/.ready ## Run what `make test` leaves out or shortens (half an hour); some tests wait, so three at a time
-	$(PY) -m pytest -q -n 3 --dist worksteal --part rest tests
+test-all: $(VENV)/.ready ## Run what `make test` leaves out or shortens (half an hour)
+	$(PY) -m pytest -q -n 2 --dist worksteal --part rest tests
 
 profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the real classes (minutes)
 	$(PY) -m pytest -q -n 2 --dist worksteal tests/project/test_profiles.py

@@ -127,7 +127,7 @@ def nodes(notes, stage):
 
 
 def wait_until(true):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 600  # Longer than a busy machine needs to start a node
     while not true():
         assert time.monotonic() < end
         time.sleep(0.1)
