@@ -48,10 +48,10 @@ profiles: $(VENV)/.ready ## Run every profile end to end on tiny models of the r
 	$(PY) -m pytest -q -n 2 --dist worksteal tests/project/test_profiles.py
 
 zoo: $(VENV)/.ready ## Try every architecture of transformers that writes text, in small (two minutes)
-	$(PY) -m pytest -q -m apart tests/project/test_zoo.py
+	$(PY) -m pytest -q -m own_target tests/project/test_zoo.py
 
 alone: $(VENV)/.ready ## Run every experiment by itself, in a copy without runs, mirror and network (a quarter of an hour)
-	$(PY) -m pytest -q -n 2 --dist worksteal -m apart tests/project/test_alone.py tests/project/test_make.py
+	$(PY) -m pytest -q -n 2 --dist worksteal -m own_target tests/project/test_alone.py tests/project/test_make.py
 
 faults: $(VENV)/.ready ## Try every known fault through the command line, and count how it ended
 	UETRUST_FAULTS=data/faults.csv $(PY) -m pytest -q -n 2 --dist worksteal tests/project/test_faults.py

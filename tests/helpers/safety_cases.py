@@ -53,16 +53,17 @@ def printed(path):
 
 
 def has_begun(process):
-    "Whether our own code runs: it handles SIGTERM, which Python alone does not. True where nothing says so."
+    "Whether our own code runs: it handles SIGTERM, as Python alone does not. Without /proc, after a second."
     status = Path(f"/proc/{process.pid}/status")
     if not status.exists():
+        time.sleep(1)
         return True
     caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", status.read_text(), re.M)
     return process.poll() is not None or not caught or int(caught[1], 16) >> (signal.SIGTERM - 1) & 1
 
 
 def interrupted(at, words, delay, number=signal.SIGINT, begun=lambda process: True):
-    "Outcome of a process that is told to stop a while after it has begun; None when it had ended before."
+    "Outcome of a process that gets a signal some seconds after it has begun; None when it had ended before."
     env = os.environ | dict(PYTHONPATH=str(ROOT))
     begin = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
     pipes = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -43,7 +43,7 @@ def ends(clone, book):
     return ""
 
 
-@pytest.mark.apart
+@pytest.mark.own_target
 @pytest.mark.parametrize("book", BOOKS, ids=str)
 def test_a_page_runs_alone(fresh, book):
     "It ends, or says which public data it needs and where they would be taken from; it writes in runs only"

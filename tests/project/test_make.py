@@ -298,7 +298,7 @@ def test_without_network_and_mirror_the_report_begins_with_people(project):
     assert_people_are_shown(project, "two", said)
 
 
-@pytest.mark.apart
+@pytest.mark.own_target
 def test_without_network_and_mirror_at_most_twelve_pages_of_the_demo_end_early(project):
     "Ten minutes"
     said, early = offline(project, "demo")

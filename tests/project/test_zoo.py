@@ -145,7 +145,7 @@ def test_every_architecture_of_the_version_that_was_tried_is_in_the_table():
     assert set(table.index) == set(NETWORKS), "run scripts/try_zoo.py with what is missing"
 
 
-@pytest.mark.apart
+@pytest.mark.own_target
 @pytest.mark.parametrize("network", NETWORKS)
 def test_every_architecture_is_as_the_table_says(network, monkeypatch):
     monkeypatch.syspath_prepend(root() / "scripts")

@@ -99,6 +99,7 @@ def test_a_first_hour_reads_so_many_sources_of_every_set_that_names_no_number():
 
 
 @real
-def test_the_overlap_in_the_repository_is_the_one_that_is_computed():
+def test_the_overlap_in_the_repository_is_the_one_that_is_computed(monkeypatch):
     now = fflm._overlap(summeval().iloc[[0, 1599]])
+    monkeypatch.setattr(fflm, "overlap_scores", None)  # Nothing is computed
     pd.testing.assert_frame_equal(fflm.overlap_on_summeval().loc[now.index, list(now)], now, check_exact=True)

@@ -213,11 +213,13 @@ def overlap_on_summeval() -> pd.DataFrame:  # doc, system, ratings, and 'METRIC 
     "Overlap metrics of 1,600 summaries against the source, the best of eleven references, and the first one."
     texts = summeval()
     about = dict(texts=texts[["summary", "source", "references"]].to_dict("list"))
-    found = shipped_scores("overlap", about, ("papers.ledger.recompute",), lambda: Scores(_overlap(texts)))
+    found = shipped_scores(
+        "overlap_metrics", about, ("papers.ledger.recompute",), lambda: Scores(_overlap(texts))
+    )
     return texts[["doc", "system", *SUMMEVAL_QUALITIES]].join(found.table)
 
 
-def _overlap(texts):
+def _overlap(texts):  # Summaries x 'METRIC | TEXT'
     texts = texts.assign(reference=texts["references"].str[0])
     scores = {name: overlap_scores(texts, name) for name in ("source", "references", "reference")}
     scores = pd.concat(scores, axis=1)
