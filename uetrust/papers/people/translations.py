@@ -188,14 +188,14 @@ def _stored_embeddings() -> pd.DataFrame:  # Samples x embedding_spearman
     return pd.read_parquet(people_data() / "embedding_spearman.parquet").astype(float)
 
 # %% ../../../nbs/10_papers/08_people/01_translations.ipynb #72eea5119410473aa328ad9291626812
-def _against_post_edits(pair, table, metrics, folder, encoder):  # Samples x metrics, larger is better
-    stored = translation_metrics(pair, ("ter",))
+def _against_post_edits(table, metrics, folder, encoder):  # Samples x metrics, larger is better
+    stored = translation_metrics(table["pair"].iloc[0], ("ter",))  # TER takes longest and is rarely asked for
     if not set(stored) <= set(metrics):
         return metrics_against(table, table["post_edit"], metrics, folder, encoder)
     texts = _texts_against(table, table["post_edit"])
     about = dict(texts=texts.to_dict("list"), names=stored)
     scores = shipped_scores(
-        "translation_metrics", about, (), lambda: cached_metrics(folder, texts, {}, stored, progress=False)
+        "translations", about, (), lambda: cached_metrics(folder, texts, {}, stored, progress=False)
     )
     found, rest = oriented_metrics(scores.table), [name for name in metrics if name not in stored]
     if rest:
@@ -208,7 +208,7 @@ def _judged_table(pair, split, without, encoder, folder):  # Columns with their 
     quality, scores = _people_columns(table), translation_scores(table)
     if "post_edit" in table:
         metrics = translation_metrics(pair, without, encoder)
-        quality = quality.join(_against_post_edits(pair, table, metrics, folder, encoder))
+        quality = quality.join(_against_post_edits(table, metrics, folder, encoder))
     parts = [quality.add_prefix("quality "), wide_table(scores.table).add_prefix("method ")]
     found = table.set_index("sample")[["document"]].join(parts).rename_axis("sample").reset_index()
     return Scores(found, scores.missing)
