@@ -506,7 +506,7 @@ def test_ctrl_c_shows_one_line_at_any_time(folder, name):
     assert not list(folder.glob("**/.uetrust-*.ipynb")) and not (folder / "x.ipynb").exists()
 
 
-IN_A_TASK = """
+BESIDE_A_NOTEBOOK = """
 import os, signal, sys
 from nbclient.client import NotebookClient
 from uetrust.__main__ import main
@@ -514,16 +514,45 @@ from uetrust.__main__ import main
 async def stopped_here(self):
     os.kill(os.getpid(), signal.SIGINT)
 
-NotebookClient._async_poll_kernel_alive = stopped_here
+def before_it_begins(self):
+    task = stopped_here(self)
+    os.kill(os.getpid(), signal.SIGINT)
+    return task
+
+NotebookClient._async_poll_kernel_alive = {when}
 sys.exit(main())
 """
 
 
-def test_ctrl_c_in_a_task_beside_the_notebook_shows_one_line(folder):
-    words = [sys.executable, "-c", IN_A_TASK, *WORK["run"].split()]
+@pytest.mark.parametrize("when", ["stopped_here", "before_it_begins"])
+def test_ctrl_c_in_a_task_beside_the_notebook_shows_one_line(folder, when):
+    words = [sys.executable, "-c", BESIDE_A_NOTEBOOK.format(when=when), *WORK["run"].split()]
     done = subprocess.run(words, capture_output=True, text=True, cwd=folder)
     assert done.returncode == 130 and done.stderr.count("\n") == 1, done.stderr
     assert done.stderr.startswith("uetrust: stopped") and not (folder / "x.ipynb").exists()
+
+
+WHILE_TORCH_LOADS = """
+import os, signal, sys
+from uetrust.__main__ import main
+
+def interrupt(frame, event, arg, called=[]):  # In Python that the C++ of torch calls
+    if event == "c_call":
+        called.append(arg.__name__)
+    elif event == "call" and called and called[-1] == "_c10d_init":
+        sys.setprofile(None)
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.setprofile(interrupt)
+sys.exit(main())
+"""
+
+
+def test_ctrl_c_while_a_library_loads_waits_until_it_has_loaded(folder):
+    words = [sys.executable, "-c", WHILE_TORCH_LOADS, *WORK["score"].split()]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 130 and done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("uetrust: stopped")
 
 
 @pytest.mark.parametrize("name", ["generate", "run"])

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib._bootstrap import _find_and_load
 from inspect import Parameter as Argument
 from itertools import combinations, product
 from pathlib import Path
@@ -605,8 +606,10 @@ def _runs_inside(frame, function):  # Whether a frame was called by a function, 
 def _mute_tasks():  # They end with the process, and what they would have said is no error
     if "asyncio" in sys.modules:
         import logging
+        import warnings
 
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        warnings.filterwarnings("ignore", ".* was never awaited", RuntimeWarning)
 
 # %% ../../nbs/13_cli/03_command.ipynb #5510f91e-1
 @contextmanager
@@ -617,7 +620,7 @@ def _stoppable(stopped):
         return
 
     def stop(number, frame):
-        if _runs_inside(frame, once_more):
+        if any(_runs_inside(frame, function) for function in later):
             return _raise_soon(number, timers)
         stopped.append(number)
         _mute_tasks()
@@ -628,6 +631,9 @@ def _stoppable(stopped):
             return before_hook(missed)
         _raise_soon(signal.SIGINT, timers)  # Not now: it would be raised here
 
+    later = [once_more]
+    if not _runs_inside(sys._getframe(), _find_and_load):
+        later.append(_find_and_load)  # A library that loads may lose an interrupt, or abort
     timers, before_hook, sys.unraisablehook = [], sys.unraisablehook, once_more
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     kept = [number for number, handler in before.items() if handler in (signal.SIG_IGN, None)]
