@@ -1,5 +1,7 @@
 """Every notebook runs from top to bottom, and what is stored is what it gives."""
 
+import atexit
+import gc
 import importlib
 import json
 import os
@@ -10,9 +12,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from unittest import mock
 
 import nbformat
 import pytest
+from execnb.shell import CaptureShell
 
 import uetrust
 from tests.helpers.paths import ROOT
@@ -95,10 +99,22 @@ def import_everything():
 
 def _runs(nb, runner):
     import_everything()
-    before = [dict(registry) for registry in REGISTRIES]
+    before, shells = [dict(registry) for registry in REGISTRIES], []
+
+    def shell(*given, **more):
+        shells.append(CaptureShell(*given, **more))
+        return shells[-1]
+
+    gc.freeze()  # A shell that ends collects garbage: only among what the page made
     try:
-        return runner.test_nb(nb, skip_flags=["notest", "slow", "net"], basepath=ROOT, profile=False)[0]
+        with mock.patch.object(runner, "CaptureShell", shell):
+            return runner.test_nb(nb, skip_flags=["notest", "slow", "net"], basepath=ROOT, profile=False)[0]
     finally:
+        for made in shells:  # Otherwise it stays, and what the page holds, until the process ends
+            made.close()
+            made.atexit_operations()
+            atexit.unregister(made.atexit_operations)
+        gc.unfreeze()
         for registry, entries in zip(REGISTRIES, before):
             registry.clear()
             registry.update(entries)
