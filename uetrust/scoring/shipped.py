@@ -21,6 +21,7 @@ from ..core.store import canonical_json, shard_provenance, value_digest
 from .cache import cached_scores, code_files, libraries
 
 # %% ../../nbs/09_scoring/04_shipped.ipynb #51643d9a
+@cache
 def _meaning(text):
     "Python code without comments, layout and docstrings."
     tree = ast.parse(text)

@@ -158,7 +158,7 @@ def _form(name, score, options, models):
 def _score_of(name, kind, result, models):  # ours, form, note
     known = dict(nlg_metric=REGISTERED_METRICS, ue_method=REGISTERED_METHODS).get(kind, {})
     options = (models.scores[name],) if name in models.scores else known.get(name, (name,))
-    computed = {*result.prr["method"], *result.prr["metric"]}
+    computed = {*result.prr["method"].unique(), *result.prr["metric"].unique()}
     for score in options:
         if score in result.left:
             return "", "", f"{score}: {result.left[score]}"
