@@ -1,7 +1,6 @@
 """Every notebook runs from top to bottom, and what is stored is what it gives."""
 
 import atexit
-import gc
 import importlib
 import json
 import os
@@ -105,16 +104,13 @@ def _runs(nb, runner):
         shells.append(CaptureShell(*given, **more))
         return shells[-1]
 
-    gc.freeze()  # A shell that ends collects garbage: only among what the page made
     try:
         with mock.patch.object(runner, "CaptureShell", shell):
             return runner.test_nb(nb, skip_flags=["notest", "slow", "net"], basepath=ROOT, profile=False)[0]
     finally:
-        for made in shells:  # Otherwise it stays, and what the page holds, until the process ends
+        for made in shells:
             made.close()
-            made.atexit_operations()
-            atexit.unregister(made.atexit_operations)
-        gc.unfreeze()
+            atexit.unregister(made.atexit_operations)  # It looks for garbage among all that the process holds
         for registry, entries in zip(REGISTRIES, before):
             registry.clear()
             registry.update(entries)
