@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -41,9 +42,13 @@ def clone(tmp_path_factory):
     git(folder, "init", "-q")
     git(folder, "add", ".")
     git(folder, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", "one lesson")
+    make_hooks(folder)
+    return folder
+
+
+def make_hooks(folder):
     env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
     subprocess.run(["make", "-o", ".venv/.ready", "hooks"], cwd=folder, check=True, env=env)
-    return folder
 
 
 def git(folder, *words):
@@ -65,6 +70,17 @@ def run_all(folder):
     nb = nbformat.read(folder / LESSON, 4)
     nb.metadata.update(EDITOR)
     nbformat.write(nb, folder / LESSON)
+
+
+def test_the_first_status_of_a_fresh_clone_cleans_no_notebook(clone, tmp_path):
+    "Git reads files again that are as old as its index, as all are in a clone."
+    seconds, log = time.time() - 100, tmp_path / "cleaned"
+    os.utime(clone / LESSON, (seconds, seconds))
+    git(clone, "-c", "filter.notebook.clean=cat", "add", ".")
+    os.utime(clone / ".git" / "index", (seconds, seconds))
+    make_hooks(clone)
+    assert git(clone, "-c", f"filter.notebook.clean=tee -a {log}", "status", "--porcelain") == ""
+    assert not log.exists()
 
 
 @pytest.mark.long
