@@ -179,11 +179,6 @@ def test_a_page_leaves_the_registry_as_it_was(monkeypatch):
     assert dict(reg) == before and reg["judge_wo_fluency"].fn.__module__ == "uetrust.nlg.judge"
 
 
-def test_in_sync_clean_and_executed():
-    "What CI runs is silent about the repository and loud about a damaged copy (below)."
-    subprocess.run([sys.executable, ROOT / "scripts" / "nbs.py", "check"], check=True)
-
-
 @pytest.mark.parametrize(
     "damage,says",
     [
