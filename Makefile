@@ -71,7 +71,7 @@ check: $(VENV)/.ready ## What CI runs: export in sync, notebooks clean and execu
 setup: $(VENV)/.ready hooks ## Make the environment (implied by the others), and have git store notebooks clean
 
 # git keeps its settings outside the files, so a clone has no filter yet; pictures get the size of the stored ones
-# and what git looks at again because a clone is seconds old does not pass through it: that takes minutes
+# git reads the files of a new clone once more, here before it has the filter: through that it takes minutes
 hooks: | $(VENV)/.ready
 	if git rev-parse --git-dir > /dev/null 2>&1; then \
 	git update-index -q --refresh || true; \

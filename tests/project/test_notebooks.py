@@ -1,6 +1,5 @@
 """Every notebook runs from top to bottom, and what is stored is what it gives."""
 
-import atexit
 import importlib
 import json
 import os
@@ -15,7 +14,6 @@ from unittest import mock
 
 import nbformat
 import pytest
-from execnb.shell import CaptureShell
 
 import uetrust
 from tests.helpers.paths import ROOT
@@ -98,19 +96,11 @@ def import_everything():
 
 def _runs(nb, runner):
     import_everything()
-    before, shells = [dict(registry) for registry in REGISTRIES], []
-
-    def shell(*given, **more):
-        shells.append(CaptureShell(*given, **more))
-        return shells[-1]
-
-    try:
-        with mock.patch.object(runner, "CaptureShell", shell):
+    before = [dict(registry) for registry in REGISTRIES]
+    try:  # As the process ends, the shell of each page would look for garbage among all that it holds
+        with mock.patch("IPython.core.interactiveshell.atexit"):
             return runner.test_nb(nb, skip_flags=["notest", "slow", "net"], basepath=ROOT, profile=False)[0]
     finally:
-        for made in shells:
-            made.close()
-            atexit.unregister(made.atexit_operations)  # It looks for garbage among all that the process holds
         for registry, entries in zip(REGISTRIES, before):
             registry.clear()
             registry.update(entries)

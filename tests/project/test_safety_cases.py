@@ -555,6 +555,16 @@ def test_ctrl_c_while_a_library_loads_waits_until_it_has_loaded(folder):
     assert done.stderr.startswith("uetrust: stopped")
 
 
+def test_ctrl_c_ends_a_plugin_that_hangs_while_it_loads(folder):
+    (folder / "hangs.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(600)\n"
+    )
+    code = "import sys; from uetrust.__main__ import main; sys.exit(main())"
+    words = [sys.executable, "-c", code, "methods", "--plugin", "hangs"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=folder, timeout=300)
+    assert done.returncode == 130 and done.stderr.startswith("uetrust: stopped"), done.stderr
+
+
 @pytest.mark.parametrize("name", ["generate", "run"])
 def test_sigterm_ends_in_order_too(folder, name):
     code, _, err = interrupted(folder, [BIN / "uetrust", *WORK[name].split()], 2.5, signal.SIGTERM, has_begun)

@@ -590,6 +590,7 @@ def _check_written(bound):  # Links to nowhere, files and folders that may not b
 
 # %% ../../nbs/13_cli/03_command.ipynb #5510f91e
 _SOON = 0.01  # Seconds until a signal is raised again
+_MOST_WAITS = 1000  # How often it waits for a library: one that hangs is interrupted, too
 
 
 def _raise_soon(number, timers):  # It ends a sleep, too
@@ -620,7 +621,8 @@ def _stoppable(stopped):
         return
 
     def stop(number, frame):
-        if any(_runs_inside(frame, function) for function in later):
+        loads = _runs_inside(frame, _find_and_load) and len(timers) < _MOST_WAITS
+        if loads or _runs_inside(frame, once_more):  # A library that loads may lose it, or abort
             return _raise_soon(number, timers)
         stopped.append(number)
         _mute_tasks()
@@ -631,9 +633,6 @@ def _stoppable(stopped):
             return before_hook(missed)
         _raise_soon(signal.SIGINT, timers)  # Not now: it would be raised here
 
-    later = [once_more]
-    if not _runs_inside(sys._getframe(), _find_and_load):
-        later.append(_find_and_load)  # A library that loads may lose an interrupt, or abort
     timers, before_hook, sys.unraisablehook = [], sys.unraisablehook, once_more
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     kept = [number for number, handler in before.items() if handler in (signal.SIG_IGN, None)]
