@@ -1,10 +1,6 @@
 """Lessons: their parts, solutions that pass the checks, data that any clone has; exams and slides."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 
 import nbformat
 import pandas as pd
@@ -12,6 +8,7 @@ import pytest
 import yaml
 
 from tests.helpers import parts
+from tests.helpers.lesson_runs import SOLUTION, lesson_runs
 from tests.helpers.lessons import cells
 from tests.helpers.paths import ROOT
 from uetrust.report.lessons.slides import lesson_notebooks
@@ -20,7 +17,7 @@ from uetrust.report.playground import playground_panels
 LESSONS = lesson_notebooks()
 WITH_MODELS = {"from_words_to_a_number", "one_member_is_no_ensemble", "what_the_density_was_fitted_on"}
 LONGEST = 20  # Seconds
-EXERCISE, SOLUTION = r"\*\*Exercise (\d)\.\*\*", r"<details>.*?```python\n(.*?)```"
+EXERCISE = r"\*\*Exercise (\d)\.\*\*"
 
 
 def name(path):
@@ -104,50 +101,14 @@ def test_the_page_for_lecturers_lists_the_panels_of_all_lessons():
     assert set(shown) == set(titles) - {"own"} and sum(map(len, shown.values())) >= 15
 
 
-RUNNER = (
-    """
-import json, re, sys
-from pathlib import Path
-import matplotlib
-matplotlib.use("agg")
-path, kept = sys.argv[1:3]
-import uetrust.papers.people.translations as translations
-if kept:
-    translations.people_folder = lambda: Path(kept)  # Without what earlier runs have kept
-cells = json.loads(Path(path).read_text())["cells"]
-code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
-texts = "\\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
-names = {"__name__": "__main__", "display": print}
-for source in code:
-    exec(compile(source, path, "exec"), names)
-found = dict(torch="torch" in sys.modules, said=[], wrong=[])
-solutions = re.findall(%r, texts, re.S)
-asked = [source for source in code if "check(answer_" in source]
-for i, (solution, source) in enumerate(zip(solutions, asked), 1):
-    exec(solution, names)
-    call = source.split("\\n", 1)[1]
-    found["said"].append(eval(call, names))
-    found["wrong"].append(eval(call.replace(f"check(answer_{i},", "check('no answer at all',"), names))
-print("\\n" + json.dumps(found))
-"""
-    % SOLUTION
-)
-
-
-def run_lesson(path, kept="", **env):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", RUNNER, path, kept],
-        cwd=ROOT,
-        env=os.environ | dict(OMP_NUM_THREADS="1", TQDM_DISABLE="1") | env,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1]), done.stdout
+@pytest.fixture(scope="module")
+def run_lesson():
+    with lesson_runs() as run:
+        yield run
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=name)
-def test_a_lesson_runs_and_its_solutions_are_right(path, stamped):
+def test_a_lesson_runs_and_its_solutions_are_right(path, stamped, run_lesson):
     "In a process of its own: in time, without torch where no model is the subject, every check passed."
     stamped(path)
     found, _ = run_lesson(path)
@@ -170,7 +131,7 @@ NEEDS_FILES = {  # Lesson -> whether it needs more than the copies in the reposi
 
 
 @pytest.mark.parametrize("stem", NEEDS_FILES)
-def test_a_lesson_runs_in_a_clone_without_mirror_and_network(stem, tmp_path, stamped):
+def test_a_lesson_runs_in_a_clone_without_mirror_and_network(stem, tmp_path, stamped, run_lesson):
     (path,) = [path for path in LESSONS if path.stem == stem]
     stamped(path, what="offline")
     nowhere = dict(UETRUST_OFFLINE="1", UETRUST_MIRROR=str(tmp_path / "none"), UETRUST_CACHE=str(tmp_path))
