@@ -58,16 +58,12 @@ def test_the_table_is_the_same_for_any_number_of_processes():
 
 
 def test_the_command_makes_and_prints_the_table(monkeypatch, tmp_path, capsys):
-    from uetrust.dev.bench import resampled
     from uetrust.dev.bench.parts import bench_command
     from uetrust.papers.people import promises
 
     monkeypatch.setattr(promises, "inference_dir", lambda: tmp_path)
     monkeypatch.setattr(level, "_null_worlds", lambda: [level._NullWorld("normal", (1,) * 30, "")])
     monkeypatch.setattr(level, "_label_worlds", lambda: [level._LabelWorld("normal", 50)])
-    world = resampled.resampled_worlds()[0]
-    monkeypatch.setattr(resampled, "resampled_worlds", lambda: [world])
     bench_command(["level", "--studies", "8", "--out", str(tmp_path)])
     shown = capsys.readouterr().out
     assert "p of prr" in shown and "levels (a check in a world" in shown and (tmp_path / "level.csv").exists()
-    assert set(pd.read_csv(tmp_path / "resampled.csv")["texts"]) == {world.name}
