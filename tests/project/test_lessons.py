@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from tests.helpers import parts
-from tests.helpers.lesson_runs import SOLUTION, lesson_runs
-from tests.helpers.lessons import cells
+from tests.helpers.lesson_runs import lesson_runs
+from tests.helpers.lessons import cells, solutions
 from tests.helpers.paths import ROOT
 from uetrust.report.lessons.slides import lesson_notebooks
 from uetrust.report.playground import playground_panels
@@ -34,7 +34,7 @@ def test_a_lesson_has_its_parts(path):
     texts = cells(path, "markdown")
     assert sum(text.startswith("**Predict first.**") for text in texts) == 1
     asked = [int(number) for text in texts for number in re.findall(EXERCISE, text)]
-    solved = re.findall(SOLUTION, "\n".join(texts), re.S)
+    solved = solutions(path)
     assert asked == list(range(1, len(solved) + 1)) and len(solved) >= 2
     assert texts[-2] == "## References" and re.search(r"https://", texts[-1])
     open_cells = [source for source in cells(path, "code") if "check(answer_" in source]
