@@ -1990,6 +1990,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '/', 'doc_host': '', 'git_ur
                                                                                      'uetrust/dev/bench/resampled.py'),
                                              'uetrust.dev.bench.resampled._facts': ( '12_dev/02_bench/resampled.html#_facts',
                                                                                      'uetrust/dev/bench/resampled.py'),
+                                             'uetrust.dev.bench.resampled._judged': ( '12_dev/02_bench/resampled.html#_judged',
+                                                                                      'uetrust/dev/bench/resampled.py'),
                                              'uetrust.dev.bench.resampled._summaries': ( '12_dev/02_bench/resampled.html#_summaries',
                                                                                          'uetrust/dev/bench/resampled.py'),
                                              'uetrust.dev.bench.resampled.answer_study': ( '12_dev/02_bench/resampled.html#answer_study',

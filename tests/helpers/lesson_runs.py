@@ -13,7 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.helpers.lessons import cells, solutions
 from tests.helpers.paths import ROOT
 
 SLOW = "pandas matplotlib.pyplot seaborn scipy.stats scipy.optimize sklearn.linear_model"
@@ -59,6 +58,8 @@ def _serve():
 @contextmanager
 def lesson_runs():
     "`run(path, kept, **env)` of a lesson: what its checks said, and what it printed"
+    from tests.helpers.lessons import cells, solutions  # nbformat takes seconds; the server does without
+
     env = os.environ | dict(OMP_NUM_THREADS="1", TQDM_DISABLE="1")
     command = [sys.executable, "-W", "ignore", "-m", __name__]
     pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -37,12 +37,17 @@ class _Texts(NamedTuple):
 
 # %% ../../../nbs/12_dev/02_bench/11_resampled.ipynb #14c72ace-1
 @cache
+def _judged(system):  # Read once for all metrics and populations
+    return judged_systems("evouna-nq", (system,), (_METHOD,))[system]
+
+
+@cache
 def _answer_texts(
     systems: tuple,  # Some of `uetrust.data.answers.EVOUNA_SYSTEMS`, whose answers are one population
     metric: str,  # Metric of the answers, or 'human'
 ) -> _Texts:
     "Answers with their quality and their difference from the other systems."
-    table = judged_table(judged_systems("evouna-nq", systems, (_METHOD,)), metric, _METHOD)
+    table = judged_table({system: _judged(system) for system in systems}, metric, _METHOD)
     units = list(table.groupby("question").indices.values())
     scores = table["judge"].to_numpy(float), table["uncertainty"].to_numpy(float)
     return _Texts(*scores, units, prr_value(*scores))
